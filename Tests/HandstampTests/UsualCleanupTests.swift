@@ -9,7 +9,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// What a session clears at its end although the app has passed no step.
+/// The data that a session clears at its end although the app has passed no step.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `A sign-out without steps of the app` {
   /// Each test has a domain of its own: sessions of one host know of each other in the whole process.
   private let domain = "\(UUID().uuidString.lowercased()).example"

@@ -6,7 +6,7 @@ import HandstampVaults
 import FoundationNetworking
 #endif
 
-/// What a session clears at its end without a step of the app's.
+/// The data that a session clears at its end without a step of the app's.
 ///
 /// The request cache is not among it: the session's own client keeps none.
 struct UsualCleanup {

@@ -6,7 +6,7 @@ package protocol CookieCredential: RequestCredential {
   /// The cookies that the site gets, whatever the path.
   func cookies(of credential: Credential, at now: UnixTime) -> [LentCookie]
 
-  /// What a web view has made of the cookies that were lent to it, as the fields of a response of the site. Cookies of other sites are no
+  /// The changes that a web view has made to the cookies that were lent to it, as the fields of a response of the site. Cookies of other sites are no
   /// part of it.
   func changes(from lent: [LentCookie], to shown: [LentCookie], at now: UnixTime) -> [CookieChange]
 }
