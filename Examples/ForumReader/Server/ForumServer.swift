@@ -6,7 +6,8 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// `HandstampForumServer [port] [file for sessions]`: an old-style forum for trying out the forum reader, on loopback only.
+/// `HandstampForumServer [port] [file for sessions]`: an old-style forum for trying out the forum reader, on loopback only. Below `/api`
+/// it answers an app in JSON.
 /// It is not an example of how to write a forum.
 @main
 struct ForumServer {
@@ -16,6 +17,7 @@ struct ForumServer {
     let world = ForumWorld(file: arguments.dropFirst().first)
     let router = Router()
     ForumRoutes(world: world).add(to: router)
+    ForumAPI(world: world).add(to: router)
     var logger = Logger(label: "forum")
     logger.logLevel = .warning
     let application = Application(
