@@ -2,10 +2,10 @@
 
 With --tour, plays the life of an account in a terminal instead: sign in, browse, go offline, come back, be signed out by the server, sign in as another
 user. With --bench, measures the store and the scrapers (release)."""
-import glob, os, re, shutil, signal, subprocess, sys, tempfile
+import glob, os, pathlib, re, signal, subprocess, sys
 import urllib.parse
 
-from kit import build
+from kit import build, server
 from kit.web import Lost, call, require, until
 
 NEEDS = ["--tests"]
@@ -17,29 +17,23 @@ def options(parser):
     parser.add_argument("--bench", nargs="?", type=int, const=1_000_000, metavar="POSTS", help="with so many posts")
 
 
-class Forum:
-    def __init__(self, program, folder):
-        self.program, self.folder, self.port = program, folder, 0
+class Forum(server.Server):
+    def __init__(self, program, sessions=""):
+        super().__init__()
+        self.program = program
+        pathlib.Path(self.folder, "sessions").write_text(sessions)
         self.start()
 
     def start(self):
         """On its previous port."""
         log = self.folder + "/server.log"
         with open(log, "w") as file:
-            self.process = subprocess.Popen([self.program, str(self.port), self.folder + "/sessions"], stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+            self.process = subprocess.Popen([self.program, str(self.port or 0), self.folder + "/sessions"], stdin=subprocess.DEVNULL, stdout=file, stderr=file)
         found = until(lambda: re.search(r"^forum on http://127.0.0.1:(\d+)/$", open(log).read(), re.M), lambda: "the forum does not start: " + open(log).read())
         self.port = int(found[1])
 
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}/"
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-
     def control(self, **what):
-        answer = call("POST", f"{self.url}control?{urllib.parse.urlencode(what)}")
+        answer = call("POST", f"{self.url}/control?{urllib.parse.urlencode(what)}")
         require(answer.status < 300, f"control {what}: {answer}")
 
 
@@ -52,7 +46,7 @@ class Terminal:
             file.write("\n".join([
                 *(f"export {name}='{self.folder}/{place}'" for name, place in (
                     ("HOME", "home"), ("XDG_STATE_HOME", "state"), ("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config"))),
-                "while :; do", f"  sh -c 'echo $$ > \"{self.folder}/pid\"; exec \"{reader}\" \"{forum.url}\"'", "  echo ended", "  read -r _ || exit", "done\n"]))
+                "while :; do", f"  sh -c 'echo $$ > \"{self.folder}/pid\"; exec \"{reader}\" \"{forum.url}/\"'", "  echo ended", "  read -r _ || exit", "done\n"]))
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "50", f"sh '{self.folder}/sitting'")
 
     def tmux(self, *words):
@@ -123,7 +117,7 @@ def stays_readable(forum, reader):
                  ("b", "page 1 of 2"), ("m", "1. A word to ada, 1 (Zoë, Feb 1, 2026 at 21:30, new)"),
                  ("1", "-- Zoë, Feb 1, 2026 21:30", "For your eyes only: note 421."))
     print("goes offline, and keeps reading")
-    forum.stop()
+    forum.end()
     reader.plays(("b", "A word to ada, 2"), ("r", "from memory: no network", "A word to ada, 2"), ("b", "question 3 "), ("1", "Answer 40 of thread 1000"))
     print("is killed, and has lost nothing")
     reader.sees("> ")
@@ -197,18 +191,17 @@ def main(options):
     if options.bench:
         place = build.build("forum", *PACKAGE, "--scratch-path", build.TOGETHER, *build.OPTIONS, "-c", "release", "--product", "forum-bench", is_optimized=False)
         return subprocess.run([place + "/forum-bench", str(options.bench)]).returncode
-    server, built = build.program("HandstampForumServer"), os.path.abspath(".build/debug/forum")
+    program, built = build.program("HandstampForumServer"), os.path.abspath(".build/debug/forum")
     # In CI the tests have left it there.
     if not (build.IN_CI and os.path.exists(built)):
         built = build.build("forum", *PACKAGE, *build.PACKAGE, "--product", "forum", is_optimized=False) + "/forum"
-    folder = tempfile.mkdtemp()
-    forum = reader = None
+    reader = None
     try:
-        forum = Forum(server, folder)
+        forum = Forum(program)
         if not options.tour:
             print("users: ada, with the password lovelace; Zoë, with café")
-            print(f"curl -X POST '{forum.url}control?state=down' (or up, closed; or kick=ada, ban=ada, probate=ada, pardon=ada, life=3600)", flush=True)
-            return subprocess.run([built, forum.url], env=dict(os.environ, XDG_STATE_HOME=folder + "/state", XDG_DATA_HOME=folder + "/data")).returncode
+            print(f"curl -X POST '{forum.url}/control?state=down' (or up, closed; or kick=ada, ban=ada, probate=ada, pardon=ada, life=3600)", flush=True)
+            return subprocess.run([built, forum.url + "/"], env=dict(os.environ, XDG_STATE_HOME=forum.folder + "/state", XDG_DATA_HOME=forum.folder + "/data")).returncode
         reader = Terminal(built, forum)
         stays_readable(forum, reader)
         meets_the_server(forum, reader)
@@ -218,8 +211,6 @@ def main(options):
     finally:
         if reader:
             reader.close()
-        if forum:
-            forum.process.kill()
-        shutil.rmtree(folder, ignore_errors=True)
+        server.remove_all()
     print("the life of an account, in a terminal: every step passed")
     return 0
