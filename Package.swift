@@ -303,7 +303,7 @@ let package = Package(
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + nio("NIOHTTP1", with: "Programs"),
       path: "Programs/HandstampBench", swiftSettings: strict),
-    // A forum to try Examples/ForumReader on.
+    // A forum to try Examples/ForumReader and two programs of Examples/Documents on.
     .executableTarget(
       name: "HandstampForumServer",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampServer"]
@@ -313,7 +313,7 @@ let package = Package(
     .target(
       name: "AccountsExample",
       dependencies: ["Handstamp"],
-      path: "Examples/Accounts/Sources", exclude: ["AccountsApp.swift", "RootView.swift"], swiftSettings: strict),
+      path: "Examples/Documents/Sources/SeveralAccounts", exclude: ["SeveralAccountsApp.swift"], swiftSettings: strict),
     // Client and server as one model, which is explored and simulated; in no product.
     .target(
       name: "HandstampExploration",

@@ -10,7 +10,6 @@ let package = Package(
   platforms: [.macOS(.v14)],
   dependencies: [.package(name: "handstamp", path: "../..")],
   targets: [
-    .executableTarget(name: "Quickstart", dependencies: handstamp, swiftSettings: app),
-    .executableTarget(name: "Errors", dependencies: handstamp, swiftSettings: app),
+    .executableTarget(name: "Quickstart", dependencies: handstamp, swiftSettings: app)
   ]
 )

@@ -8,7 +8,7 @@ import Testing
 
 @testable import AccountsExample
 
-/// Runs the model of Examples/Accounts with the package's models for its views.
+/// Runs the model of Examples/Documents/Sources/SeveralAccounts with the package's models for its views.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `An app with several accounts` {
   typealias Session = SessionManager<Content>
   private let index = MemoryAccountsIndex()

@@ -127,7 +127,7 @@ def in_xcode(made, module, files, in_extension=False):
 
 
 def examples(made):
-    """The app and its extensions, each with the code that they share, on iOS; the programs of one file on macOS."""
+    """The apps and the extensions, each with the code that they share, on iOS; the programs of one file on macOS."""
     if made.name == "ios":
         shared = sources("Examples/AppShell/Sources/Shared", "Tests/AppleStubs/Foundation")
         for target in ("App", "Widget", "Share"):
@@ -135,7 +135,8 @@ def examples(made):
         made.add_testing()
         for target in ("Host", "DeviceTests"):
             in_xcode(made, target, sources("Examples/AppShell/Sources/" + target))
-        in_xcode(made, "AccountsApp", sources("Examples/Accounts/Sources", "Tests/AppleStubs/Foundation"))
+        for path in sorted(glob.glob("Examples/Documents/Sources/*")):
+            in_xcode(made, os.path.basename(path), sources(path, "Tests/AppleStubs/Foundation"))
     if made.name == "macos":
         for path in sources("Examples/Quickstart/Sources", "Examples/Outside/Sources"):
             in_xcode(made, "Example", [path])

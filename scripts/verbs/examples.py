@@ -1,17 +1,17 @@
-"""Builds the examples that depend on this checkout, compares README and guides with them, and runs the README's against a server.
+"""Builds Examples/Quickstart and Examples/Documents, runs their programs against servers, and compares README and guides with the examples.
 
 Examples/Outside depends on a clone: see `scripts/dev outside`. The first Swift block of a page is its example; further blocks are the page's own.
 `scripts/dev docs` compiles the code of QuickStart.md."""
-import difflib, os, pathlib, re, subprocess, sys
+import difflib, glob, os, pathlib, re, subprocess, sys
 
 from kit import build, server
 from kit.web import Client
+from verbs.forum import Forum
 
-QUICKSTART, GUIDES = "Examples/Quickstart/Sources", "Sources/Handstamp/Handstamp.docc"
+GUIDES = "Sources/Handstamp/Handstamp.docc"
 # Each page with its example, which stays short: so many lines that are neither blank nor comments, so many columns.
 EXAMPLES = {
-    "README.md": (QUICKSTART + "/Quickstart/main.swift", 10, 100),
-    "Examples/Quickstart/README.md": (QUICKSTART + "/Errors/main.swift", 20, 100),
+    "README.md": ("Examples/Quickstart/Sources/Quickstart/main.swift", 10, 100),
     GUIDES + "/YourOwnServer.md": ("Tests/HandstampTests/Guides/MyServer.swift", 60, 120),
     "Sources/HandstampVaults/HandstampVaults.docc/YourOwnVault.md": ("Tests/HandstampTests/Guides/FolderVault.swift", 60, 120),
     "docs/embedding.md": ("Examples/Outside/Sources/EmbeddedServer/EmbeddedServer.swift", 60, 120),
@@ -59,11 +59,13 @@ def compare():
         sys.exit("\n".join(failed) + "\nhint: scripts/dev examples --update")
 
 
-def run(program, here, expected):
-    environment = dict(os.environ, HANDSTAMP_HOME=here.folder + "/home", XDG_STATE_HOME=here.folder + "/state")
-    done = subprocess.run([program, here.url], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
-    if done.returncode or expected not in done.stdout:
-        sys.exit(f"{done.stdout}\n{program} failed, or its output lacks: {expected}")
+def run(place, name, url, home):
+    """The program says what comments beside its calls of print promise."""
+    environment = dict(os.environ, HANDSTAMP_HOME=home, HOME=home, **{f"XDG_{kind}_HOME": f"{home}/{kind.lower()}" for kind in ("STATE", "DATA", "CONFIG")})
+    done = subprocess.run([f"{place}/{name}", url], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    promised = [line for path in glob.glob(f"Examples/*/Sources/{name}/*.swift") for line in re.findall(r"\bprint\(.*\)  // (.*)", pathlib.Path(path).read_text())]
+    if done.returncode or not promised or any(line not in done.stdout for line in promised):
+        sys.exit(f"{done.stdout}\n{name} failed, or its output lacks one of: {promised}")
 
 
 def main(options):
@@ -73,24 +75,27 @@ def main(options):
             path.write_text(with_code(path.read_text(), code(example)))
         return 0
     compare()
-    # In CI the program is there; its modules give way to those of the examples, and the forum reader is built with its tests.
+    # In CI the programs are there; their modules give way to those of the examples.
     built = os.path.abspath(".build/debug/handstamp")
     if build.IN_CI and not build.given and os.path.exists(built):
         build.given = built
-    server.PROGRAM = build.program()
-    for example in ["Quickstart"] if build.IN_CI else ["ForumReader", "Quickstart"]:
+    server.PROGRAM, site = build.programs("handstamp", "HandstampForumServer")
+    for example in ("Documents", "Quickstart"):
         place = build.build("examples", "--package-path", "Examples/" + example, *build.PACKAGE, is_optimized=False, words=f"Examples/{example}")
     here = server.Server()
+    home = here.folder + "/home"
     try:
         here.launch()
         Client(here).sign_up("ada@example.org", "correct horse")
-        os.makedirs(here.folder + "/state")
-        run(place + "/Quickstart", here, "Hello, Ada")
-        if not os.listdir(here.folder + "/state/Quickstart/vault"):
-            sys.exit("the quick start's session was not kept")
-        run(place + "/Quickstart", here, "Hello, Ada")
-        run(place + "/Errors", here, "code: wrong_credentials, next step: none")
+        os.makedirs(home + "/state")
+        for name in ("Quickstart", "Quickstart", "SeveralAccounts", "Audited", "Guests"):
+            run(place, name, here.url, home)
+            if not os.listdir(home + "/state/Quickstart/vault"):
+                sys.exit("the quick start's session was not kept")
+        forum = Forum(site, sessions="former 42")
+        for name in ("Dashboard", "Board"):
+            run(place, name, forum.url + "/", home)
     finally:
         server.remove_all()
-    print("ran the README's examples against a server")
+    print("ran the README's example, and those of Examples/Documents, against servers")
     return 0

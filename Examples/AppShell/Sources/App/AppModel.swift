@@ -18,7 +18,6 @@ nonisolated struct Content: Sendable {
   let server: ServerBackend
   let session: Session
   let presence: PresenceLock
-  let audit: FileAuditLog
   @ObservationIgnored let life: AppLifeCycle
 
   init() {
@@ -26,9 +25,8 @@ nonisolated struct Content: Sendable {
     let vault = Forum.vault()
     presence = PresenceLock(
       DevicePresence(), policy: .window(.seconds(300)), reason: "to show your messages")
-    audit = FileAuditLog(vault)
     session = Session(
-      backend: server, vault: vault, baseURL: Forum.url, audit: audit, presence: presence,
+      backend: server, vault: vault, baseURL: Forum.url, presence: presence,
       cleanups: [
         .removal(of: Forum.downloads, "downloads", .downloads), .removal(of: Forum.messages, "messages", .database),
       ],

@@ -13,8 +13,6 @@ struct RootView: View {
           .tabItem { Label("Home", systemImage: "house") }
         NavigationStack { DevicesView(ServerDevices(model.server, controller: model.session.controller)) }
           .tabItem { Label("Devices", systemImage: "laptopcomputer.and.iphone") }
-        NavigationStack { LastSignInsView(log: model.audit) }
-          .tabItem { Label("Sign-Ins", systemImage: "person.badge.key") }
         NavigationStack { SettingsView() }
           .tabItem { Label("Settings", systemImage: "gear") }
       }

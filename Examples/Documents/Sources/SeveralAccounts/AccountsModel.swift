@@ -2,21 +2,11 @@ import Handstamp
 import Observation
 
 /// The content that the app loads for each account.
-nonisolated struct Content: Sendable, Decodable {
-  let name: String
-}
+nonisolated struct Content: Sendable, Decodable { let name: String }
 
 /// The app's accounts, and the screen that it shows.
 @MainActor @Observable final class AccountsModel {
-  enum Screen: Equatable {
-    /// The list is being read.
-    case opening
-    case signIn
-    /// The list, to switch, to remove and to add.
-    case list
-    /// The content of the active account.
-    case content
-  }
+  enum Screen: Equatable { case opening, signIn, list, content }
 
   let accounts: Accounts<Content>
   private var isAdding = false
@@ -30,13 +20,10 @@ nonisolated struct Content: Sendable, Decodable {
     guard list.isLoaded else { return list.storageError == nil ? .opening : .list }
     if isAdding || list.accounts.isEmpty { return .signIn }
     // No account is active after the active one was removed.
-    if isChoosing || list.activeID == nil { return .list }
-    return .content
+    return isChoosing || list.activeID == nil ? .list : .content
   }
 
-  /// Whether there is a screen to return to.
   var canReturn: Bool { accounts.activeID != nil }
-
   func showList() { (isChoosing, isAdding) = (true, false) }
   func showSignIn() { isAdding = true }
   func showContent() { (isChoosing, isAdding) = (false, false) }

@@ -9,4 +9,4 @@ if case .signedOut = session.state {
   try await session.signIn(email: "ada@example.org", password: "correct horse")
 }
 let me: Me = try await session.api.get("/v1/me")  // refreshes the token when it has to
-print("Hello, \(me.name)")
+print("Hello, \(me.name)")  // Hello, Ada
