@@ -103,58 +103,28 @@ public struct AuthView: View {
 
   @ViewBuilder private var actions: some View {
     if model.offered.identifier != nil {
-      Button {
-        model.submit()
-      } label: {
-        WorkingLabel(submitWord, isWorking: model.running == .submit)
-      }
-      .disabled(!model.canSubmit)
+      button(.submit, submitWord) { model.submit() }.disabled(!model.canSubmit)
     }
     if model.offersBiometric, model.form == .signIn {
-      Button {
-        model.signInWithBiometric()
-      } label: {
-        WorkingLabel(.biometricSignIn, systemImage: "faceid", isWorking: model.running == .biometric)
-      }
-      .disabled(model.isWorking)
+      button(.biometric, .biometricSignIn, systemImage: "faceid") { model.signInWithBiometric() }
       Button(Word.biometricRemove.text) { Task { await model.removeBiometric() } }
         .disabled(model.isWorking)
     }
     if model.offersBrowser {
-      Button {
-        model.signInWithBrowser()
-      } label: {
-        WorkingLabel(.browserSignIn, systemImage: "safari", isWorking: model.running == .browser)
-      }
-      .disabled(model.isWorking)
+      button(.browser, .browserSignIn, systemImage: "safari") { model.signInWithBrowser() }
     }
     if model.offersPasskeySignUp {
-      Button {
-        model.signUpWithPasskey()
-      } label: {
-        WorkingLabel(.passkeySignUp, systemImage: "person.badge.key", isWorking: model.running == .passkeySignUp)
-      }
-      .disabled(model.isWorking)
+      button(.passkeySignUp, .passkeySignUp, systemImage: "person.badge.key") { model.signUpWithPasskey() }
     }
     if model.offersApple, isSignInOrUp {
       AppleButton(isNew: model.form == .signUp, isWorking: model.running == .apple) { model.signInWithApple() }
         .disabled(model.isWorking)
     }
     if model.offersPasskeys, model.form == .signIn {
-      Button {
-        model.signInWithPasskey()
-      } label: {
-        WorkingLabel(.passkeySignIn, systemImage: "person.badge.key", isWorking: model.running == .passkey)
-      }
-      .disabled(model.isWorking)
+      button(.passkey, .passkeySignIn, systemImage: "person.badge.key") { model.signInWithPasskey() }
     }
     if allowsGuests, model.offered.accounts, isSignInOrUp {
-      Button {
-        model.continueAsGuest()
-      } label: {
-        WorkingLabel(.guest, isWorking: model.running == .guest)
-      }
-      .disabled(model.isWorking)
+      button(.guest, .guest) { model.continueAsGuest() }
     }
     if model.isWorking {
       Button(Word.cancel.text, role: .cancel) {
@@ -162,6 +132,19 @@ public struct AuthView: View {
         model.offerPasskeys()
       }
     }
+  }
+
+  /// A button for an operation, disabled while one is in progress.
+  private func button(
+    _ action: AuthViewModel.Action, _ word: Word, systemImage: String? = nil,
+    start: @escaping @MainActor () -> Task<Void, Never>?
+  ) -> some View {
+    Button {
+      _ = start()
+    } label: {
+      WorkingLabel(word, systemImage: systemImage, isWorking: model.running == action)
+    }
+    .disabled(model.isWorking)
   }
 
   @ViewBuilder private var links: some View {
