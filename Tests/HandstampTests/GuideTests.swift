@@ -65,10 +65,6 @@ import Testing
 
 /// Runs the backends of the guides YourOwnServer and FromSupabase, whose text is that of the files in Guides.
 @Suite(.timeLimit(.minutes(10))) struct `A guide's backend` {
-  /// Without timers, and without the least age of a token that is refreshed: the tests refresh at once.
-  private static let eager = SessionPolicy(
-    refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1, base: .zero))
-
   @Test func `for your own server keeps the promises of a backend`() async throws {
     let api = JSONAPI()
     try await checkBackend(over: api) {
@@ -117,7 +113,7 @@ import Testing
     let api = JSONAPI()
     let server = MyServer(url: JSONAPI.url, transport: api)
     let session = SessionManager(
-      backend: server, vault: MemoryVault(), baseURL: JSONAPI.url, transport: api, policy: Self.eager
+      backend: server, vault: MemoryVault(), baseURL: JSONAPI.url, transport: api, policy: eager
     ) { _ in }
     await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: nil)) {
       try await session.signIn { try await server.signIn(email: "ada@example.org", password: Secret("wrong horse")) }
@@ -147,7 +143,7 @@ import Testing
     let backend = SupabaseBackend(project: Recorded.project, apiKey: "sb_publishable_1", transport: supabase)
     let session = SessionManager(
       backend: backend, vault: MemoryVault(), baseURL: Recorded.project.appending(path: "rest/v1"), transport: supabase,
-      policy: Self.eager, apiOptions: APIClient.Options(headers: [HeaderField("apikey", backend.apiKey)])
+      policy: eager, apiOptions: APIClient.Options(headers: [HeaderField("apikey", backend.apiKey)])
     ) { _ in }
     await #expect(throws: SessionError.refused(code: "invalid_credentials", detail: "Invalid login credentials")) {
       try await session.signIn { try await backend.signIn(email: "ada@example.org", password: Secret("wrong horse")) }
@@ -310,12 +306,5 @@ private final class Recorded: Transport {
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     throw .connectionLost("not here")
-  }
-}
-
-extension RotationKey {
-  fileprivate static func drawn() -> RotationKey {
-    var random = SystemRandomNumberGenerator()
-    return RotationKey(from: &random)
   }
 }

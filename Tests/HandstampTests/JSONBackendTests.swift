@@ -231,8 +231,6 @@ import Testing
   func `signs in by name and password, refreshes and signs out`(isTyped: Bool) async throws {
     struct Me: Decodable { let name: String }
     let (shop, log) = (Shop(.never), ListAuditLog())
-    let eager = SessionPolicy(
-      refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1, base: .zero))
     let session = SessionManager(
       backend: isTyped ? typedBackend(shop) : shopBackend(shop), vault: MemoryVault(), baseURL: base, transport: shop,
       policy: eager, audit: log
@@ -436,12 +434,5 @@ private struct Misreading: Transport {
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     try await base.open(request)
-  }
-}
-
-extension RotationKey {
-  fileprivate static func drawn() -> RotationKey {
-    var random = SystemRandomNumberGenerator()
-    return RotationKey(from: &random)
   }
 }

@@ -26,6 +26,10 @@ extension AccessToken {
 let quiet = SessionPolicy(
   refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1, base: .zero))
 
+/// The same without the least age of a token that is refreshed: the tests refresh at once.
+let eager = SessionPolicy(
+  refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1, base: .zero))
+
 /// Waits for the first state that `isWanted`, and returns it.
 @discardableResult
 func first(

@@ -226,7 +226,7 @@ final class Intermediary: Transport {
 }
 
 extension RotationKey {
-  static func drawn() -> RotationKey {
+  package static func drawn() -> RotationKey {
     var random = SystemRandomNumberGenerator()
     return RotationKey(from: &random)
   }
