@@ -476,7 +476,7 @@ let package = Package(
       name: "ClientServerTests",
       dependencies: [
         "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel",
-        "HandstampSupport", "Handstamp",
+        "HandstampSupport", "Handstamp", "HandstampUI",
         "HandstampVaults",
         "HandstampSQLite", "HandstampStorage", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("CryptoExtras", of: "swift-crypto", with: "Programs")
