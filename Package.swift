@@ -249,7 +249,7 @@ let package = Package(
         + products("NIOHTTP2", of: "swift-nio-http2", with: "TLS") + nio("NIOTLS", with: "TLS")
         + products("NIOSSL", of: "swift-nio-ssl", with: "TLS"),
       swiftSettings: strict),
-    // What the stores share: keys, and the files beside a database.
+    // Shared by the stores: keys, and the files beside a database.
     .target(
       name: "HandstampStorage",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto],

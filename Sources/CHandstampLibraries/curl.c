@@ -93,7 +93,7 @@ static void load(void) {
   has_multi = is_loaded;
 }
 
-// What is known of a conversation from the server's replies.
+// The state of a conversation, as the server's replies tell it.
 struct conversation {
   const HSMail *mail;
   size_t sent;

@@ -197,7 +197,7 @@ final class PostgresPool: Sendable {
         }
       } catch {
         for var one in group {
-          // What was sent may have been carried out: see ``Shared``.
+          // The statements that were sent may have been carried out: see ``Shared``.
           if case .lost = error { one.job.isRepeated = true }
           if error.isWorthAnotherTry, one.deadline > .now {
             waiting.append(one)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What of libsecret 0.18 and later, and of the GLib that it stands on, is used. It is looked for when it is needed: to link
+// The parts of libsecret 0.18 and later, and of its GLib, that are used. The library is looked for when it is needed: to link
 // against it would cost every program some milliseconds at its start, and need it wherever one is built or runs.
 // The declarations are those of its stable interface (libsecret-1.so.0).
 
@@ -76,7 +76,7 @@ typedef struct HSLibrary {
 // Where everything in it was found; nothing where the library is missing.
 const HSLibrary *handstamp_secret_library(void);
 
-// What our items are: the schema matches by attributes alone, because with its name gnome-keyring answers "nothing" for an item
+// The schema of our items. It matches by attributes alone, because with its name gnome-keyring answers "nothing" for an item
 // that it has not unlocked since it was started.
 extern const void *const handstamp_secret_schema;
 extern const char *const handstamp_secret_attribute;

@@ -18,7 +18,7 @@ import HandstampSupport
 
 /// A session's cookies in a web view, from the time at which they are lent to the end of the session.
 ///
-/// What the site changes there comes back into the vault like a response of the site: before the next request of the session, and soon
+/// The site's changes there come back into the vault like a response of the site: before the next request of the session, and soon
 /// after the change. What responses change goes to the web view. Of two changes of one cookie the first one that is stored stays: the
 /// other one was made to a cookie that is no longer in use. The store belongs to this session alone.
 @MainActor package final class CookieLend {

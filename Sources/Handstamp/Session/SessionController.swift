@@ -76,7 +76,7 @@ public actor SessionController {
   var confirming: Task<Void, Never>?
   nonisolated let lastUse = Locked(LastUse())
   nonisolated let lastWaiter = Locked<UInt64>(0)
-  /// What is retried once with the pending work.
+  /// Work that is retried once, with the pending work.
   private nonisolated let retry = Locked<(@Sendable () async -> Void)?>(nil)
 
   /// Creates a controller and begins to restore the session from `vault` at once.

@@ -78,7 +78,7 @@ extension SessionManager {
     }
   }
 
-  /// What a form can offer at ``backend``.
+  /// The ways to sign in at ``backend``.
   public var offer: SignInOffer { SignInOffer(backend) }
 
   /// Creates a guest account and signs in to it.

@@ -27,7 +27,7 @@ extension SessionManager {
   package var tokens = PushTokens.standard
   private let controller: SessionController
   private let backend: (any AccountBackend)?
-  /// What the server has.
+  /// The token that the server has, and for which session.
   private var delivered: (session: SessionID, token: Secret)?
   /// One after the other, so that no older token follows a newer one.
   private var last: Task<Void, Never>?

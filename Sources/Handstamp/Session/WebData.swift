@@ -31,7 +31,7 @@ extension SessionManager {
   /// ```swift
   /// configuration.websiteDataStore = try await session.webData()
   /// ```
-  /// What the site changes there comes back into the vault, before the session's next request uses what was there before. If the site
+  /// The site's changes there come back into the vault, before the session's next request uses what was there before. If the site
   /// removes its login cookie, the server is asked: the session ends if it says so, and otherwise the web view gets the cookie back. Call
   /// this before each page that you load, so that the web view has the newest cookies: it returns the same store until the session ends,
   /// which takes the cookies back. A session has one store at a time.

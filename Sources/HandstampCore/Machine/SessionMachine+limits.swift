@@ -11,7 +11,7 @@ extension SessionMachine {
     return near.min { $0.wait < $1.wait }.map { UpcomingEnd(reason: $0.reason, at: now.wall.advanced(by: $0.wait)) }
   }
 
-  /// What each limit of the policy means for a session: the time until the end, and how long before it the end counts as near.
+  /// Returns for each limit of the policy the time until the session ends, and how long before it the end counts as near.
   private func ends(
     of session: StoredSession, at now: Moment
   ) -> [(reason: EndReason, wait: Duration, notice: Duration)] {

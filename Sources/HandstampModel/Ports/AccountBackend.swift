@@ -84,7 +84,7 @@ public protocol AccountBackend: Backend {
   @concurrent func registerPushToken(_ pushToken: Secret?, token: AccessToken) async throws(SessionError)
 }
 
-/// What makes a guest's account a full one.
+/// A way in that makes a guest's account a full one.
 public enum GuestUpgrade: Sendable {
   /// - Parameter username: the display name, ``Profile/name``. The user signs in with the email address.
   case password(email: String, password: Secret, username: String)

@@ -1,4 +1,4 @@
-/// What shows that the person at the device is the account's owner, where a session alone is not enough: to delete the account, to
+/// Evidence that the person at the device is the account's owner, where a session alone is not enough: to delete the account, to
 /// change its password or its passkeys, to end its sessions elsewhere (OWASP ASVS 7.5).
 public enum Proof: Sendable {
   /// The password, with the code of an authenticator app if the account has one: six digits.
@@ -10,7 +10,7 @@ public enum Proof: Sendable {
   /// The code of the mail that ``AccountBackend/mailProof(token:)`` sends.
   case mailedCode(Secret)
 
-  /// What a server accepts of an account.
+  /// A proof that a server accepts of an account.
   public enum Kind: String, Sendable, CaseIterable {
     case password
     /// The password together with the code of an authenticator app.

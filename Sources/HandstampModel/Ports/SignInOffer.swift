@@ -21,7 +21,7 @@ public struct BrowserPage: Sendable {
   }
 }
 
-/// What a form for signing in can offer. It follows from the backend: a form that must fail is not shown.
+/// The ways to sign in that a form can offer. They follow from the backend: a form that must fail is not shown.
 public struct SignInOffer: Sendable, Hashable {
   /// How people are named in the form.
   public enum Identifier: Sendable, Hashable, CaseIterable {
@@ -57,7 +57,7 @@ public struct SignInOffer: Sendable, Hashable {
     self.browser = browser
   }
 
-  /// What a backend can do.
+  /// The offer of a backend, by the protocols that it conforms to.
   public init(_ backend: any Backend) {
     let accounts = backend is any AccountBackend
     self.init(

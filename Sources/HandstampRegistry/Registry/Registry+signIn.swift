@@ -111,7 +111,7 @@ extension Registry {
         // The same request, at the same time.
         if let repeated = try await repeated(origin, of: account.id, now: now) { return repeated }
         guard try await stillHold(changes) else { throw .oneTimeTokenInvalid }
-        // What already exists is a session that began at the same time.
+        // A session that exists already began at the same time.
         guard error != .alreadyExists else { continue }
         // Of the user at a provider, another sign-in or an end was noted: look again.
         let known = upstream.filter { if case .createItem = $0 { false } else { true } }

@@ -60,7 +60,7 @@ struct ClientAddress: Sendable, Hashable {
     // Each proxy appends its peer, so the last entries are the ones that trusted proxies wrote.
     let entries = ClientAddress.entries(of: headers, in: proxies.field).suffix(ClientAddress.longest)
     for entry in entries.reversed() {
-      // What stands before an entry that is not an address was written by an unknown party.
+      // The entries before one that is not an address were written by an unknown party.
       guard let next = IPAddress(entry) else { return }
       self.init(address: next, source: .proxy)
       guard proxies.contains(next) else { return }

@@ -185,7 +185,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     bodyTimer = nil
     // A client that is told that the connection ends may give up sending, and miss the response.
     isRestDue = !isComplete && failure == nil && !isStream && request.headerFields[.connection] != "close"
-    // What follows CONNECT is no request (RFC 9110 section 9.3.6).
+    // The bytes after CONNECT are no request (RFC 9110 section 9.3.6).
     isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close" && request.method != .connect
     state = .answering
     let broken: (any Error)? =

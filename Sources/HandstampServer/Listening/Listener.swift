@@ -89,7 +89,7 @@ package struct Listener: Service, CustomStringConvertible {
   /// Stops accepting. A connection that was accepted is served, so that a client cannot tell a restart from a busy moment.
   private func stop(_ channels: [any Channel]) async {
     for channel in channels { try? await channel.setOption(.autoRead, value: false).get() }
-    // What the channels have accepted is on its way to other event loops.
+    // Connections that the channels have accepted are on their way to other event loops.
     for loop in Listener.group.makeIterator() { try? await loop.submit {}.get() }
     for channel in channels { try? await channel.eventLoop.submit {}.get() }
     host.logger.info("Stopped accepting connections")

@@ -34,7 +34,7 @@ extension PasskeyDomain {
     var origins = others.filter { Origin($0).map { $0.host == id || $0.host.hasSuffix("." + id) } ?? false }
     if let origin {
       origins.insert(origin.text)
-      // What Apple's systems say for apps.
+      // The origins that Apple's systems name for apps.
       if origin.scheme == "https" { origins.insert("https://" + id) }
     }
     do throws(RelyingParty.ConfigurationError) {

@@ -3,7 +3,7 @@ import HandstampCore
 
 /// The service behind an ``AuthViewModel``: a `SessionManager`, an `Accounts`, or a stand-in for previews and tests.
 @MainActor public protocol AuthService: AnyObject {
-  /// What a form can offer.
+  /// The ways to sign in that a form can offer.
   var offer: SignInOffer { get }
   /// Whether a guest is signed in, whose account a sign-up makes a full one.
   var isAnonymous: Bool { get }

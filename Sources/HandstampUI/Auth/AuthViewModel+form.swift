@@ -17,7 +17,7 @@ extension AuthViewModel {
     case submit, guest, apple, passkey, passkeySignUp, browser, biometric
   }
 
-  /// What the user has to decide first: nothing has happened yet.
+  /// A decision that the user has to make first: nothing has happened yet.
   public enum Question: Sendable, Hashable {
     /// Another account has the address or the Apple account that a guest's account was to get.
     case accountExists

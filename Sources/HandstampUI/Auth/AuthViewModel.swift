@@ -35,7 +35,7 @@ public final class AuthViewModel {
   /// Called when a user has signed in, such as to close a sheet.
   @ObservationIgnored public var onSignIn: (@MainActor () -> Void)?
 
-  /// What the backend can do.
+  /// The ways to sign in at the backend.
   public var offered: SignInOffer { service.offer }
 
   /// Whether Sign in with Apple is available.
@@ -65,7 +65,7 @@ public final class AuthViewModel {
   @ObservationIgnored private let preferences: UserDefaults
   /// Whether the user has chosen to sign in to an account that exists, although a guest is signed in.
   @ObservationIgnored private var leavesGuest = false
-  /// What ``signInThere()`` does.
+  /// The operation of ``signInThere()``.
   @ObservationIgnored private var chosen: (@MainActor (AuthViewModel) -> Task<Void, Never>?)?
   @ObservationIgnored private var task: Task<Void, Never>?
   /// The offer above the keyboard that the user has not taken.

@@ -126,7 +126,7 @@ public final class AuthGuardModel<Content: Sendable> {
 
   // MARK: Lock and limits
 
-  /// What covers the content; `nil` if it is visible, and while no session is in use.
+  /// The cover of the content; `nil` if it is visible, and while no session is in use.
   public var cover: CoverModel.Cover? { facts == nil ? nil : covering?.cover }
 
   /// Whether to call ``unlock()`` now, without a button, see ``CoverModel/asksByItself``.

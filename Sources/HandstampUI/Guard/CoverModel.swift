@@ -9,7 +9,7 @@ public import Observation
 /// scene, and ``unlock()`` from the button of its cover.
 @MainActor @Observable
 public final class CoverModel {
-  /// What the content is covered with.
+  /// The reason why the content is covered.
   public enum Cover: Sendable, Hashable {
     /// The app is not in front. There is nothing to do.
     case away
@@ -43,7 +43,7 @@ public final class CoverModel {
     state = lock.state
   }
 
-  /// What covers the content now; `nil` if the content is visible.
+  /// The cover now; `nil` if the content is visible.
   public var cover: Cover? {
     if isLocked, state == .confirming { return .confirming }
     guard phase == .active else { return .away }

@@ -9,7 +9,7 @@ public final class OwnerModel {
   public enum Purpose: Sendable, Hashable, CaseIterable { case deletion, passwordChange }
 
   public let purpose: Purpose
-  /// What the server accepts, in the order of a form; empty for a guest, who has nothing to prove it with, and before ``load()``.
+  /// The proofs that the server accepts, in the order of a form; empty for a guest, who has none, and before ``load()``.
   public private(set) var kinds: [Proof.Kind] = []
   /// The one that the form asks for.
   public var kind: Proof.Kind?
@@ -48,7 +48,7 @@ public final class OwnerModel {
     await perform { () async throws(SessionError) in
       let accepted = try await service.proofs()
       kinds = Proof.Kind.allCases.filter { accepted.contains($0) && isPossible($0) }
-      // What is not possible here is possible there.
+      // The page takes proofs that are not possible here.
       if kinds.isEmpty, !accepted.isEmpty { kinds = [.page] }
       kind = kind.flatMap { kinds.contains($0) ? $0 : nil } ?? kinds.first
       isLoaded = true

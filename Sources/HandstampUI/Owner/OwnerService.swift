@@ -1,7 +1,7 @@
 public import Handstamp
 import HandstampCore
 
-/// What only the account's owner may do: a `SessionManager`, or a stand-in for previews and tests.
+/// The functions that are the account owner's alone: of a `SessionManager`, or of a stand-in for previews and tests.
 @MainActor public protocol OwnerService: AnyObject {
   /// How the owner can prove to be that; empty for a guest.
   func proofs() async throws(SessionError) -> Set<Proof.Kind>

@@ -37,7 +37,7 @@ public final class ManagedVaultKey: Sendable {
   func make() async throws(VaultError) {
     if let key = try await stored() { return use(key) }
     try await store.store(Secret(bytes: randomBytes(SealingKey.byteCount)))
-    // What the store hands out counts, not what it was given.
+    // The key that the store hands out counts, not the one that it was given.
     guard let key = try await stored() else {
       throw .unavailable("the key store does not return the key that was stored")
     }

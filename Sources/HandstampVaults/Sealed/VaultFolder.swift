@@ -104,7 +104,7 @@ extension VaultFolder {
   ) async throws(VaultError) -> any VaultLock {
     let folder = try openOrMake()
     let lock = try await LockFile.flight(name, in: folder, at: path, within: limit)
-    // What keeps a key from being read now is reported by the write that precedes the request.
+    // The write that precedes the request reports why a key cannot be read now.
     try? await key?.find()
     let found = (try? key?.load(for: folder)) ?? nil
     let new = Kept(folder: try folder.withSpares(), lock: name, key: found)
