@@ -3,7 +3,8 @@ import HandstampSupport
 
 /// The registration of an app at an authorization server, and the access that it requests.
 public struct OAuthClient: Sendable, Hashable {
-  /// The server's issuer: an `https` URL, exactly as in its metadata (RFC 8414 section 2); `http` only on loopback.
+  /// The server's issuer: an `https` URL, as in its metadata (RFC 8414 section 2); `http` only on loopback. The slash of an empty path
+  /// may differ: ``ServerMetadata/issuer`` has the server's own spelling.
   public var issuer: String
   /// The `client_id` that the server assigned.
   public var id: String

@@ -118,7 +118,7 @@ public final class TokenVerifier: Sendable {
     try rules.check(header)
     let key = try await keys.key(KeyCache.Name(id: header.keyID, algorithm: header.algorithm))
     guard let payload = jws.payload(under: header, signedBy: key) else { throw .tokenInvalid(.signature) }
-    return try rules.identity(in: payload, at: configuration.clock.now())
+    return try rules.identity(in: payload, at: configuration.clock.now(), from: keys.published)
   }
 
   private func checkProof(

@@ -11,7 +11,8 @@ public struct VerifierConfiguration: Sendable {
     case rs256 = "RS256"
   }
 
-  /// The `iss` of every token: the server's public URL, byte for byte.
+  /// The `iss` of every token: the server's public URL, byte for byte. Only the slash of an empty path may differ, here and in
+  /// ``audiences``.
   public var issuer: String
   /// The `aud` values that stand for this API; a token needs one of them. A Handstamp server's own tokens have its issuer.
   public var audiences: Set<String>
@@ -48,7 +49,7 @@ public struct VerifierConfiguration: Sendable {
   ) {
     self.issuer = issuer
     self.audiences = audiences
-    self.keys = keys ?? .url(issuer + "/.well-known/jwks.json")
+    self.keys = keys ?? .url(WebURL.address("/.well-known/jwks.json", below: issuer))
     self.keyPolicy = keyPolicy
     self.algorithms = algorithms
     self.leeway = min(max(.zero, leeway), .seconds(300))
@@ -92,8 +93,10 @@ public struct VerifierConfiguration: Sendable {
     guard Origin(url)?.isTrustworthy == true else { throw .badURL(url) }
   }
 
-  func feedURL(_ feed: FeedSettings) -> String { feed.url ?? issuer + "/v1/revocations" }
-  func introspectionURL(_ feed: FeedSettings) -> String { feed.introspectionURL ?? issuer + "/oauth/introspect" }
+  func feedURL(_ feed: FeedSettings) -> String { feed.url ?? WebURL.address("/v1/revocations", below: issuer) }
+  func introspectionURL(_ feed: FeedSettings) -> String {
+    feed.introspectionURL ?? WebURL.address("/oauth/introspect", below: issuer)
+  }
 }
 
 /// An error in the configuration of a verifier.

@@ -1,3 +1,4 @@
+import Foundation
 import HandstampCore
 import Testing
 
@@ -45,8 +46,8 @@ import Testing
       "the metadata belongs to another issuer, https://evil.example.org"
     ),
     (
-      StubServer.metadata(issuer: "https://id.example.org/"),
-      "the metadata belongs to another issuer, https://id.example.org/"
+      StubServer.metadata(issuer: "https://id.example.org//"),
+      "the metadata belongs to another issuer, https://id.example.org//"
     ),
     (#"{"issuer":"a\u001b[2J"}"#, "the metadata belongs to another issuer;"),
     (#"{"issuer":"https://id.example.org"}"#, "the metadata has no token_endpoint"),
@@ -76,6 +77,36 @@ import Testing
       #expect(text.contains("/.well-known/oauth-authorization-server: \(words)"), "\(text)")
       #expect(text.hasSuffix("; /.well-known/openid-configuration answers 404"), "\(text)")
     }
+  }
+
+  /// FastMCP and the SDK of the Model Context Protocol for Python hand over issuers with a slash.
+  @Test(arguments: [
+    ("https://id.example.org/", "https://id.example.org"), ("https://id.example.org", "https://id.example.org/"),
+  ])
+  func `takes the server's spelling of an issuer with an empty path`(handed: String, published: String) async throws {
+    let server = StubServer(metadata: StubServer.metadata(issuer: published))
+    let backend = OAuthBackend(OAuthClient(issuer: handed, id: "app", scopes: ["openid"]), transport: server)
+    #expect(try await backend.metadata().issuer == published)
+    for (spelling, isIts) in [(published, true), (handed, false)] {
+      let claims = #"{"iss":"\#(spelling)","sub":"7","aud":"app","exp":2000000000,"nonce":"NONCE"}"#
+      let grant = try? await signIn(backend, server, claims: claims, from: published)
+      #expect((grant?.issuer == published) == isIts, "the iss of an ID token, \(spelling)")
+      let other = try? await signIn(backend, server, claims: nil, from: spelling)
+      #expect((other != nil) == isIts, "the iss of an authorization response, \(spelling)")
+    }
+  }
+
+  /// - Parameter claims: of the ID token; `NONCE` stands for the nonce of the sign-in. `nil` for none.
+  private func signIn(
+    _ backend: OAuthBackend, _ server: StubServer, claims: String?, from issuer: String
+  ) async throws(SessionError) -> TokenResponse {
+    let person = Person { page throws(RedirectError) in
+      let token = claims.map { StubServer.unsigned($0.replacing("NONCE", with: page["nonce"] ?? "")) }
+      let more = token.map { #","id_token":"\#($0)""# } ?? ""
+      server.on("/token", json: "\(StubServer.tokens.dropLast())\(more)}")
+      return try Person.agreeing(more: "&iss=\(issuer)").answer(page)
+    }
+    return try await backend.signIn(through: person, redirectURI: "org.example.app:/back")
   }
 
   /// A site with one page for every path, a proxy's JSON, another tenant's document, a page of 2 MB.

@@ -31,6 +31,24 @@ import Testing
   }
 }
 
+@Suite(.timeLimit(.minutes(10))) struct `An issuer that is handed over` {
+  @Test(arguments: [
+    ("https://a", "https://a", true), ("https://a", "https://a/", true), ("https://a/", "https://a", true),
+    ("http://[::1]:8080/", "http://[::1]:8080", true), ("https://a/b", "https://a/b", true),
+    ("https://a/b", "https://a/b/", false), ("https://a/b/", "https://a/b", false), ("https://a", "https://a//", false),
+    ("https://a/", "https://b/", false), ("https://a", "https://A", false), ("https://a", "https://a:443", false),
+    ("https://a", "https://a/?", false), ("https://a", "https://a/#/", false), ("https://é", "https://e\u{301}", false),
+  ])
+  func `is the published one but for the slash of an empty path`(handed: String, published: String, isOne: Bool) {
+    #expect(handed.isIssuer(published: published) == isOne)
+  }
+
+  @Test(arguments: ["https://a", "https://a/"])
+  func `is followed by a path with one slash`(issuer: String) {
+    #expect(WebURL.address("/v1", below: issuer) == "https://a/v1")
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `This machine` {
   @Test(arguments: ["localhost", "LOCALHOST", "127.0.0.1", "127.255.0.9", "::1", "[::1]", "0:0:0:0:0:0:0:1"])
   func `has these names`(_ host: String) {

@@ -158,5 +158,36 @@ import Testing
     issuer.clocks.advance(by: .seconds(10))
     #expect(try await verifier.verify(issuer.token()).subject == "ada")
   }
+
+  /// The issuer that a configuration hands over may differ from the published one by the slash of its empty path.
+  @Test(arguments: [Issuer.name, Issuer.name + "/"], [Issuer.name, Issuer.name + "/"])
+  func `are found by either spelling of an empty path, and its own counts then`(
+    handed: String, published: String
+  ) async throws {
+    let issuer = Issuer()
+    let keys = issuer.keys
+    let transport = ScriptedTransport { request in
+      switch request.url {
+      case Issuer.name + "/.well-known/jwks.json": TransportResponse(status: 200, body: Array(keys.utf8))
+      case Issuer.name + "/.well-known/oauth-authorization-server":
+        TransportResponse(
+          status: 200,
+          body: Array(#"{"issuer":"\#(published)","jwks_uri":"\#(Issuer.name)/.well-known/jwks.json"}"#.utf8))
+      default: TransportResponse(status: 404)
+      }
+    }
+    for source in [KeySource.metadata, nil] {
+      var configuration = VerifierConfiguration(issuer: handed, audiences: [handed], keys: source)
+      configuration.clock = issuer.clocks.clock
+      let verifier = try TokenVerifier(configuration, transport: transport)
+      func claims(_ name: String) -> [String: String] { ["iss": #""\#(name)""#, "aud": #""\#(name)""#] }
+      #expect(try await verifier.verify(issuer.token(claims(published))).issuer == published)
+      guard source == .metadata else { continue }
+      let other = published == Issuer.name ? Issuer.name + "/" : Issuer.name
+      await #expect(throws: AccessError.tokenInvalid(.issuer)) {
+        try await verifier.verify(issuer.token(claims(other)))
+      }
+    }
+  }
 }
 #endif

@@ -56,7 +56,7 @@ import Testing
       (issuer.token(header: ["typ": ""]), .type), (issuer.token(header: ["typ": #""JWT""#]), .type),
       (issuer.token(header: ["typ": #""dpop+jwt""#]), .type),
       (issuer.token(["iss": #""https://evil.example.org""#]), .issuer),
-      (issuer.token(["iss": #""\#(Issuer.name)/""#]), .issuer), (issuer.token(["iss": ""]), .claims),
+      (issuer.token(["iss": #""\#(Issuer.name)//""#]), .issuer), (issuer.token(["iss": ""]), .claims),
       (issuer.token(["aud": #""https://other.example.org""#]), .audience), (issuer.token(["aud": "[]"]), .audience),
       (issuer.token(["aud": ""]), .claims), (issuer.token(["aud": #"["a",1]"#]), .claims),
       (issuer.token(["sub": ""]), .claims), (issuer.token(["sub": #""""#]), .claims),

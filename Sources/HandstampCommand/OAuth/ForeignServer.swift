@@ -2,6 +2,7 @@
 import Handstamp
 import HandstampCore
 import HandstampOAuth
+import HandstampSupport
 
 /// A third-party OAuth server. Only endpoints in its metadata are requested: a path of Handstamp's API may mean something else
 /// there, or count as an attack.
@@ -31,7 +32,7 @@ struct ForeignServer: Sendable {
 
 extension ServerMetadata {
   /// Whether the issuer is a Handstamp server: its metadata names the API.
-  var namesOwnAPI: Bool { handstampAPI == issuer + "/v1" }
+  var namesOwnAPI: Bool { handstampAPI == WebURL.address("/v1", below: issuer) }
 }
 
 extension AccountClient {

@@ -12,7 +12,7 @@ final class MetadataSource: Sendable {
   private let last = Locked<Int?>(nil)
   /// The status of the last response that was no metadata.
   var lastStatus: Int? { last.withLock { $0 } }
-  /// The issuer that the server's metadata named in place of the wanted one: a slash at the end is enough of a difference.
+  /// The issuer that the server's metadata named in place of the wanted one: a slash at the end of a path is enough.
   var otherIssuer: String? { other.withLock { $0 } }
 
   init(issuer: String, _ provider: OAuthProvider, transport: any Transport, prover: DPoPProver?) {
@@ -68,7 +68,9 @@ final class MetadataSource: Sendable {
           guard case .invalidResponse(let why) = error else { throw error }
           isAnyUnusable = true
           // One with a placeholder is no issuer to sign in at.
-          if let named = ServerMetadata.issuer(in: answer.body), named != issuer, !named.contains("{") {
+          if let named = ServerMetadata.issuer(in: answer.body), !issuer.isIssuer(published: named),
+            !named.contains("{")
+          {
             other.withLock { $0 = named }
           }
           answers.append("\(name): \(why)")

@@ -4,7 +4,7 @@ import HandstampSupport
 
 /// An authorization server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3).
 public struct ServerMetadata: Sendable, Hashable {
-  /// The issuer's URL.
+  /// The issuer's URL, as the server publishes it.
   public let issuer: String
   /// The URL of the token endpoint.
   public let tokenEndpoint: String
@@ -15,6 +15,8 @@ public struct ServerMetadata: Sendable, Hashable {
   /// The URL that ends a session (RFC 7009); `nil` if the server does not offer it: a sign-out then takes effect only on this
   /// device.
   public let revocationEndpoint: String?
+  /// The URL at which a program registers itself as a client (RFC 7591); `nil` if the server does not offer it.
+  package let registrationEndpoint: String?
   /// The URL of the userinfo endpoint (OpenID Connect Core 1.0 section 5.3); `nil` if the server does not offer it.
   public let userInfoEndpoint: String?
   /// The URL of the introspection endpoint (RFC 7662); `nil` if the server does not offer it.
@@ -71,11 +73,12 @@ public struct ServerMetadata: Sendable, Hashable {
       throw .invalidResponse("not a metadata document")
     }
     guard let named = document["issuer"]?.word else { throw .invalidResponse("the metadata has no issuer") }
-    guard named == issuer || provider.hasTenants && ServerMetadata.isTemplate(named, of: issuer) else {
+    let isTemplate = named != issuer && provider.hasTenants && ServerMetadata.isTemplate(named, of: issuer)
+    guard isTemplate || issuer.isIssuer(published: named) else {
       let shown = ServerMetadata.issuer(in: body)
       throw .invalidResponse("the metadata belongs to another issuer" + (shown.map { ", \($0)" } ?? ""))
     }
-    try self.init(document, of: issuer, provider, isTemplate: named != issuer)
+    try self.init(document, of: isTemplate ? issuer : named, provider, isTemplate: isTemplate)
   }
 
   /// The metadata of a server that publishes none, or whose metadata is not to be used: all that is known of the provider.
@@ -117,6 +120,7 @@ public struct ServerMetadata: Sendable, Hashable {
     revocationEndpoint = trusted(place(.revocation, document["revocation_endpoint"]?.word), "revocation_endpoint")
     userInfoEndpoint = trusted(place(.userInfo, document["userinfo_endpoint"]?.word), "userinfo_endpoint")
     introspectionEndpoint = trusted(document["introspection_endpoint"]?.word, "introspection_endpoint")
+    registrationEndpoint = trusted(document["registration_endpoint"]?.word, "registration_endpoint")
     endSessionEndpoint = trusted(document["end_session_endpoint"]?.word, "end_session_endpoint")
     keysURL = trusted(document["jwks_uri"]?.word, "jwks_uri")
     handstampAPI = trusted(document["handstamp_api"]?.word, "handstamp_api")
@@ -151,7 +155,9 @@ public struct ServerMetadata: Sendable, Hashable {
   ///
   /// - Parameter tenant: The tenant that the response names, `tid`; `nil` if it names none. Then any one may stand there.
   package func isNamed(_ other: String, tenant: String?) -> Bool {
-    if other == issuer && !isForTenants || otherNames.contains(other) && !other.contains(ServerMetadata.tenant) {
+    if other.utf8.elementsEqual(issuer.utf8) && !isForTenants
+      || otherNames.contains(other) && !other.contains(ServerMetadata.tenant)
+    {
       return true
     }
     return otherNames.contains { template in

@@ -15,14 +15,16 @@ actor KeySet {
   /// How long keys may be used after their cache lifetime while no new ones are available.
   static let grace = Duration.seconds(3600)
 
-  /// Returns where the keys are.
-  typealias Place = @Sendable () async throws(TokenError) -> String
+  /// Returns where the keys are, and the issuer as its metadata spells it; `nil` if that was not needed.
+  typealias Place = @Sendable () async throws(TokenError) -> (url: String, issuer: String?)
 
   private let place: Place
   private let algorithms: Set<JWSAlgorithm>
   private let transport: any Transport
   private let now: @Sendable () -> UnixTime
   private var keys: [String: JWSPublicKey] = [:]
+  /// The issuer as its metadata spells it; `nil` before the first key, and for keys at a known URL.
+  private(set) var published: String?
   private var goodUntil: UnixTime?
   private var triedAt: UnixTime?
   private var fetching: Task<Result<Fetched, TokenError>, Never>?
@@ -39,7 +41,7 @@ actor KeySet {
   }
 
   init(url: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
-    self.init(at: { () async throws(TokenError) -> String in url }, transport: transport, now: now)
+    self.init(at: { () async throws(TokenError) in (url, nil) }, transport: transport, now: now)
   }
 
   /// The keys are where the metadata of the issuer says (OpenID Connect Discovery 1.0 section 4).
@@ -47,8 +49,8 @@ actor KeySet {
   /// - Parameter issuer: an `https` URL, or `http` on this machine.
   init(issuer: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
     self.init(
-      at: { () async throws(TokenError) -> String in try await KeySet.keysURL(of: issuer, transport) },
-      transport: transport, now: now)
+      at: { () async throws(TokenError) in try await KeySet.place(of: issuer, transport) }, transport: transport,
+      now: now)
   }
 
   /// Returns the key with this ID, or `nil` if the provider has none. Without an ID it is the only key: a token needs to name its key
@@ -64,7 +66,9 @@ actor KeySet {
     }
     switch await fetch() {
     // Use the fetched keys: a caller that waited for another one's fetch may get here before ``keys`` is set.
-    case .success(let fetched): return KeySet.key(kid, in: fetched.keys)
+    case .success(let fetched):
+      published = fetched.issuer
+      return KeySet.key(kid, in: fetched.keys)
     case .failure(let fault): return try usable(kid, failure: fault)
     }
   }
@@ -87,6 +91,7 @@ actor KeySet {
   private struct Fetched: Sendable {
     var keys: [String: JWSPublicKey]
     var life: Duration
+    var issuer: String?
   }
 
   /// Fetches the keys. Concurrent callers share one fetch, which continues if the first of them is cancelled.
@@ -108,22 +113,23 @@ actor KeySet {
     _ place: Place, _ transport: any Transport, _ algorithms: Set<JWSAlgorithm>
   ) async -> Result<Fetched, TokenError> {
     do throws(TokenError) {
-      let answer = try await get(try await place(), transport)
+      let (url, issuer) = try await place()
+      let answer = try await get(url, transport)
       guard let keys = read(answer.body, algorithms) else { throw .keysUnavailable("the key set is not valid") }
-      return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control"))))
+      return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control")), issuer: issuer))
     } catch { return .failure(error) }
   }
 
-  /// Returns where the keys of an issuer are.
-  private static func keysURL(of issuer: String, _ transport: any Transport) async throws(TokenError) -> String {
-    let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
-    let answer = try await get(base + "/.well-known/openid-configuration", transport)
+  /// Returns where the keys of an issuer are, and how its metadata spells it.
+  private static func place(
+    of issuer: String, _ transport: any Transport
+  ) async throws(TokenError) -> (url: String, issuer: String?) {
+    let answer = try await get(WebURL.address("/.well-known/openid-configuration", below: issuer), transport)
     // Of this very issuer (section 4.3), and keys must not cross the network in clear.
-    guard let document = JSONValue(answer.body),
-      document["issuer"]?.string.map({ $0.utf8.elementsEqual(issuer.utf8) }) == true,
-      let url = document["jwks_uri"]?.string, Origin(url)?.isTrustworthy == true
+    guard let document = JSONValue(answer.body), let named = document["issuer"]?.string,
+      issuer.isIssuer(published: named), let url = document["jwks_uri"]?.string, Origin(url)?.isTrustworthy == true
     else { throw .keysUnavailable("the issuer's metadata is not valid") }
-    return url
+    return (url, named)
   }
 
   private static func get(_ url: String, _ transport: any Transport) async throws(TokenError) -> TransportResponse {

@@ -29,9 +29,10 @@ struct IssuerAssertions: Sendable {
     guard let token = CompactJWS(Array(text.utf8)), let header = token.header, let name = header.keyID,
       let claimed = token.issuer
     else { throw .assertion(.malformed) }
-    let trusts = client.trusts.filter { $0.issuer.utf8.elementsEqual(claimed.utf8) }
+    let trusts = client.trusts.filter { $0.issuer.isIssuer(published: claimed) }
     guard !trusts.isEmpty, let keys = keys[trusts[0].issuer] else { throw .assertion(.issuer) }
     guard let key = try await keys.key(named: name) else { throw .assertion(.unknownKey) }
+    guard await keys.published.map({ $0.utf8.elementsEqual(claimed.utf8) }) ?? true else { throw .assertion(.issuer) }
     guard let payload = token.payload(under: header, signedBy: key) else { throw .assertion(.signature) }
     let claims = try AssertionClaims(payload)
     try claims.check(for: trusts.map(\.audience), at: time, lasting: IssuerAssertions.longest)

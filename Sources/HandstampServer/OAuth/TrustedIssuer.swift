@@ -4,7 +4,8 @@ import HandstampSupport
 
 /// An issuer of ID tokens, such as a CI, in exchange for which a client gets tokens (RFC 7523 section 2.1).
 public struct TrustedIssuer: Sendable, Hashable {
-  /// The `iss` of its tokens, byte for byte: an `https` URL. Its keys are found by its OpenID Connect metadata.
+  /// The `iss` of its tokens, byte for byte: an `https` URL. Its keys are found by its OpenID Connect metadata, whose spelling decides on
+  /// the slash of an empty path.
   public let issuer: String
   /// The `aud` that its tokens must have. Best one of this server's own, so that no other service can use them here.
   public let audience: String

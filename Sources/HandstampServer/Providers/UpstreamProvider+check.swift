@@ -42,7 +42,7 @@ extension UpstreamProvider {
 
   /// Whether an identity is one of this provider's.
   func isOf(_ link: LinkedIdentity) -> Bool {
-    link.provider == id || link.provider.isEmpty && link.identity.issuer == issuer
+    link.provider == id || link.provider.isEmpty && issuer.isIssuer(published: link.identity.issuer)
   }
 
   /// The reason why it is unusable, in words that follow its ID; `nil` if it can be used.

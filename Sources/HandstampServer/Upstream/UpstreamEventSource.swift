@@ -55,6 +55,8 @@ struct UpstreamEventSource: Sendable {
     else { throw .event(.invalid_key, "not signed by a key of the provider") }
     guard let claims = JSONValue(payload) else { throw .event(.invalid_request, "no claims") }
     try check(claims, kind, at: time)
+    // Its users are stored under the issuer as its metadata spells it.
+    let issuer = await keys.published ?? self.issuer
     if kind == .apple { return try appleEnds(claims) }
     guard let token = SecurityEventToken(claims) else {
       throw .event(.invalid_request, "a claim is missing or not valid")
@@ -62,14 +64,14 @@ struct UpstreamEventSource: Sendable {
     let at = UnixTime(seconds: token.issuedAt)
     if kind == .logout {
       guard let event = token.events[SecurityEventType.backChannelLogout.rawValue], case .object = event,
-        let subject = token.subject, let end = end(.ended, of: subject, at, token.id)
+        let subject = token.subject, let end = end(.ended, of: subject, at: issuer, at, token.id)
       else { throw .event(.invalid_request, "not a logout of a user or a session") }
       return (token.id, [end])
     }
     // In the same order each time, for the IDs of the events depend on it.
     let ends = token.events.sorted { $0.key < $1.key }.compactMap { uri, event -> UpstreamEnd? in
       guard let change = UpstreamEventSource.changes[uri], let subject = token.subject(of: event) else { return nil }
-      return end(change, of: subject, at, token.id)
+      return end(change, of: subject, at: issuer, at, token.id)
     }
     return (token.id, ends)
   }
@@ -86,7 +88,7 @@ struct UpstreamEventSource: Sendable {
   ]
 
   private func check(_ claims: JSONValue, _ kind: Kind, at time: ServerClock.Reading) throws(TokenError) {
-    guard let named = claims["iss"]?.string, named == issuer || named == issuer + "/" else {
+    guard let named = claims["iss"]?.string, issuer.isIssuer(published: named) else {
       throw .event(.invalid_issuer, "of another issuer")
     }
     let accepted = kind == .event ? clientIDs.union(receivers) : clientIDs
@@ -122,14 +124,16 @@ struct UpstreamEventSource: Sendable {
     // Such as `email-disabled`: mails to a relay of Apple's do not arrive.
     default: return (id, [])
     }
-    return (id, [end(change, of: SecurityEventSubject(account: subject), issued.stated, id)].compactMap(\.self))
+    return (
+      id, [end(change, of: SecurityEventSubject(account: subject), at: issuer, issued.stated, id)].compactMap(\.self)
+    )
   }
 
   /// `nil` for a subject of another issuer, and for one that only has an address, which can be another user's by now.
   private func end(
-    _ change: UpstreamEnd.Change, of subject: SecurityEventSubject, _ at: UnixTime, _ event: String
+    _ change: UpstreamEnd.Change, of subject: SecurityEventSubject, at issuer: String, _ at: UnixTime, _ event: String
   ) -> UpstreamEnd? {
-    guard subject.issuer.map({ $0 == issuer || $0 == issuer + "/" }) ?? true,
+    guard subject.issuer.map({ issuer.isIssuer(published: $0) }) ?? true,
       subject.account != nil || subject.session != nil && subject.email == nil,
       [subject.account, subject.session].allSatisfy({ ($0?.utf8.count ?? 1) <= UpstreamEventSource.longestID })
     else { return nil }

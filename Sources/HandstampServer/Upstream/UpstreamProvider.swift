@@ -17,7 +17,7 @@ public struct UpstreamProvider: Sendable, Hashable {
   public var id: String
   /// The name that users read, such as `Google`.
   public var name: String
-  /// The issuer: an `https` URL, exactly as in the provider's metadata; `http` only on loopback.
+  /// The issuer: an `https` URL, as in the provider's metadata but for the slash of an empty path; `http` only on loopback.
   public var issuer: String
   /// The `client_id` that the provider assigned.
   public var clientID: String

@@ -47,12 +47,10 @@ extension UpstreamSignIn {
   func user(
     accessToken token: String, _ mapping: UserInfoMapping, _ backend: OAuthBackend
   ) async throws(UpstreamError) -> UpstreamUser {
-    let endpoint = try await UpstreamError.mapping { () async throws(SessionError) in
-      try await backend.metadata().userInfoEndpoint
-    }
-    guard let endpoint else { throw .unavailable("no userinfo endpoint is known") }
+    let metadata = try await UpstreamError.mapping { () async throws(SessionError) in try await backend.metadata() }
+    guard let endpoint = metadata.userInfoEndpoint else { throw .unavailable("no userinfo endpoint is known") }
     let json = try await document(at: endpoint, with: token, backend)
-    let identity = json.word(mapping.id).map { ExternalIdentity(issuer: provider.issuer, subject: $0) }
+    let identity = json.word(mapping.id).map { ExternalIdentity(issuer: metadata.issuer, subject: $0) }
     guard let identity, identity.isStorable else { throw .invalid("the user information names no user") }
     var user = UpstreamUser(
       provider: provider.id, identity: identity, name: mapping.names.lazy.compactMap { json.word($0) }.first)

@@ -57,6 +57,11 @@ package struct WebURL: Sendable, Hashable {
   }
 
   private static func isHexadecimal(_ byte: UInt8) -> Bool { PercentEncoding.value(ofDigit: byte) != nil }
+
+  /// Returns the address of `path` below an issuer, whose last slash counts once (OpenID Connect Discovery 1.0 section 4.1).
+  package static func address(_ path: String, below issuer: String) -> String {
+    (issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer) + path
+  }
 }
 
 /// Scheme, host and port: the boundary that a secret does not cross (RFC 6454 section 4).
@@ -89,6 +94,22 @@ package struct Origin: Sendable, Hashable {
 
   /// Whether secrets may be sent there: encrypted, or without leaving this machine (RFC 8252 section 8.3).
   package var isTrustworthy: Bool { scheme == "https" || Loopback.contains(host: host) }
+}
+
+extension String {
+  /// Whether this issuer, as a user, a configuration or another server hands it over, is the one that a server publishes: the same bytes,
+  /// but for the `/` of an empty path (RFC 3986 section 6.2.3). `/a` and `/a/` are two. From then on the published spelling is the
+  /// issuer, which everything else of that server has byte for byte.
+  package func isIssuer(published other: String) -> Bool {
+    withoutEmptyPath.utf8.elementsEqual(other.withoutEmptyPath.utf8)
+  }
+
+  private var withoutEmptyPath: Substring {
+    guard hasSuffix("/"), !contains("#"), let url = WebURL(self), url.path == "/", url.query == nil else {
+      return self[...]
+    }
+    return dropLast()
+  }
 }
 
 /// The names of this machine.

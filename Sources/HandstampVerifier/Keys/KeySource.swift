@@ -18,8 +18,9 @@ final class KeyFetcher: Sendable {
   private struct State: Sendable {
     var cache: KeyCache
     var fetch: Task<Void, Never>?
-    /// From the metadata.
+    /// From the metadata, as the next one.
     var url: String?
+    var issuer: String?
   }
 
   private let source: KeySource
@@ -35,6 +36,9 @@ final class KeyFetcher: Sendable {
     self.clock = clock
     state = Locked(State(cache: KeyCache(policy)))
   }
+
+  /// The issuer as its metadata spells it; `nil` before that was fetched, and where the keys are found without it.
+  var published: String? { state.withLock { $0.issuer } }
 
   /// Returns the key that a token's header names.
   func key(_ name: KeyCache.Name) async throws(AccessError) -> JWSPublicKey {
@@ -114,8 +118,9 @@ final class KeyFetcher: Sendable {
       "\(origin)/.well-known/oauth-authorization-server\(path)", "\(origin)\(path)/.well-known/openid-configuration",
     ] {
       guard let answer = await get(url), let json = JSONValue(answer.body), let named = json["issuer"]?.string,
-        named.utf8.elementsEqual(issuer.utf8), let keys = json["jwks_uri"]?.string
+        issuer.isIssuer(published: named), let keys = json["jwks_uri"]?.string
       else { continue }
+      state.withLock { $0.issuer = named }
       return keys
     }
     return nil

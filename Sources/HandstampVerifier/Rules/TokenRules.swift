@@ -26,13 +26,19 @@ struct TokenRules: Sendable {
   }
 
   /// Returns the identity in a payload whose signature was verified.
-  func identity(in payload: [UInt8], at now: UnixTime) throws(AccessError) -> TokenIdentity {
+  ///
+  /// - Parameter published: the issuer as its metadata spells it; `nil` if that was not asked for.
+  func identity(in payload: [UInt8], at now: UnixTime, from published: String? = nil) throws(AccessError)
+    -> TokenIdentity
+  {
     guard let json = JSONValue(payload), case .object = json else { throw .tokenInvalid(.claims) }
     guard let issuer = json["iss"]?.string else { throw .tokenInvalid(.claims) }
     // Bytes: `==` on strings treats other spellings of a character as the same.
-    guard issuer.utf8.elementsEqual(self.issuer.utf8) else { throw .tokenInvalid(.issuer) }
+    guard published?.utf8.elementsEqual(issuer.utf8) ?? self.issuer.isIssuer(published: issuer) else {
+      throw .tokenInvalid(.issuer)
+    }
     let audiences = try TokenRules.audiences(json["aud"])
-    guard audiences.contains(where: { one in self.audiences.contains { $0.utf8.elementsEqual(one.utf8) } }) else {
+    guard audiences.contains(where: { one in self.audiences.contains { $0.isIssuer(published: one) } }) else {
       throw .tokenInvalid(.audience)
     }
     guard let subject = json["sub"]?.string, !subject.isEmpty, let client = json["client_id"]?.string,

@@ -76,6 +76,20 @@ private enum CIStub {
     }
   }
 
+  @Test func `gets one if only the slash of the issuer's empty path was written otherwise`() async throws {
+    let trust = TrustedIssuer(issuer: CIStub.issuer + "/", audience: "deploy", claims: ["repository": "a/b"])
+    let client = try ConfiguredClient(
+      id: "deploy", flows: [.assertion], scopes: ["release"], audiences: ["https://a.example.org"], trusts: [trust])
+    let clients = try TestServer.clients() + [client]
+    try await TestServer.run(transport: CIStub.transport()) {
+      $0.clients = clients
+    } body: { test async throws in
+      let job = CIStub.job(at: test.clock.now)
+      #expect(try await Self.ask(test, job.text()).status == 200)
+      #expect(try await Self.ask(test, job.text(["iss": #""\#(CIStub.issuer)/""#])).status != 200)
+    }
+  }
+
   @Test(arguments: [480, -480]) func `gets one while the server's clock is doubted`(ahead: Int64) async throws {
     try await Self.run { test, _ async throws in
       test.clock.jump(by: .seconds(ahead))

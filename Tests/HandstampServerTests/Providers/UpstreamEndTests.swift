@@ -96,6 +96,17 @@ import Testing
     }
   }
 
+  @Test(arguments: ["/", ""])
+  func `is about users under the provider's own spelling of its issuer`(slash: String) async throws {
+    try await Announcer.run({ $1.issuer = Announcer.issuer + slash }) { test, up async throws in
+      let one = try await test.begin()
+      var logout = up.logout(at: test.clock.now)
+      logout.claims["iss"] = #""\#(Announcer.issuer)/""#
+      #expect(try await test.logout(logout.text()).status == 200)
+      #expect(try await test.end(of: one.access) == "ended_at_provider")
+    }
+  }
+
   private static let subject = #""format":"complex","session":{"format":"opaque","id":"s1"}"#
 
   @Test(arguments: SecurityEventType.allCases)

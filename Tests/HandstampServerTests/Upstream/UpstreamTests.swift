@@ -28,6 +28,19 @@ import Testing
     #expect(world.provider.requests(to: "/me").isEmpty)
   }
 
+  @Test(arguments: [nil, UserInfoMapping()] as [UserInfoMapping?])
+  func `tells it under the provider's own spelling of its issuer`(mapping: UserInfoMapping?) async throws {
+    let world = try UpstreamWorld {
+      $0.issuer = ScriptedProvider.issuer + "/"
+      $0.userInfo = mapping
+      $0.userInfo?.id = "sub"
+    }
+    let identity = ExternalIdentity(issuer: ScriptedProvider.issuer, subject: "u-1")
+    #expect(try await world.outcome().user.identity == identity)
+    let other = try await world.begin()
+    await #expect(throws: UpstreamError.self) { try await world.finish(other, ["iss": ScriptedProvider.issuer + "/"]) }
+  }
+
   @Test func `asks for the code with PKCE, state and nonce, and redeems it with the verifier`() async throws {
     let world = try UpstreamWorld()
     let attempt = try await world.begin()
