@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("org.example.app:/signed-out", "the response belongs to another request"),
+    ("org.example.app:/signed-out", "the response has no state"),
     ("org.example.app:/signed-out?state=other", "the response belongs to another request"),
     ("org.example.app:/elsewhere?state=other", "the browser was redirected to another URL"),
     ("org.example.app:/signed-out?state=a&state=b", "the parameter state of the response is duplicated"),

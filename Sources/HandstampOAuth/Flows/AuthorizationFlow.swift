@@ -66,15 +66,22 @@ public struct AuthorizationFlow: Sendable {
 
   private func code(in callback: String) throws(SessionError) -> Secret {
     let fields = try RedirectFields.fields(of: callback, to: redirectURI, naming: AuthorizationFlow.parameters)
-    guard let state = fields["state"], Secret(state) == Secret(self.state) else {
-      // Without a state it could come from anywhere; nothing is taken from it but the words.
-      if fields["state"] == nil, fields["code"] == nil, let error = fields["error"] {
+    guard let state = fields["state"] else {
+      // It could come from anywhere; nothing is taken from it but the words.
+      if fields["code"] == nil, let error = fields["error"] {
         throw .refused(code: error, detail: fields["error_description"])
       }
+      throw .invalidResponse("the response has no state")
+    }
+    guard Secret(state) == Secret(self.state) else {
       throw .invalidResponse("the response belongs to another request")
     }
-    guard fields["iss"].map({ metadata.isNamed($0, tenant: nil) }) ?? !metadata.namesIssuerInAnswers else {
-      throw .invalidResponse("the response comes from another server")
+    if let issuer = fields["iss"] {
+      guard metadata.isNamed(issuer, tenant: nil) else {
+        throw .invalidResponse("the response comes from another server")
+      }
+    } else if metadata.namesIssuerInAnswers {
+      throw .invalidResponse("the response does not name its issuer, although the metadata says that it does")
     }
     if let error = fields["error"] { throw .refused(code: error, detail: fields["error_description"]) }
     guard let code = fields["code"], !code.isEmpty else { throw .invalidResponse("the response has no code") }

@@ -36,7 +36,8 @@ public struct LogoutFlow: Sendable {
   public func check(_ callback: Secret) throws(SessionError) {
     try callback.withExposed { text throws(SessionError) in
       let fields = try RedirectFields.fields(of: text, to: redirectURI, naming: ["state"])
-      guard let state = fields["state"], Secret(state) == Secret(self.state) else {
+      guard let state = fields["state"] else { throw .invalidResponse("the response has no state") }
+      guard Secret(state) == Secret(self.state) else {
         throw .invalidResponse("the response belongs to another request")
       }
     }

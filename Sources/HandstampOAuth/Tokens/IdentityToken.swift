@@ -21,7 +21,10 @@ struct IdentityToken: Sendable, Hashable {
   ) throws(SessionError) {
     guard let claims = Claims(text) else { throw .invalidResponse("not a valid ID token") }
     try claims.check(server, client: client)
-    // If no nonce was sent, none is expected; otherwise exactly that one.
+    // If no nonce was sent, none is expected; otherwise exactly that one (section 3.1.3.7, item 11).
+    guard nonce == nil || claims.nonce != nil else {
+      throw .invalidResponse("the ID token lacks the nonce that was sent with the request")
+    }
     guard nonce == nil || claims.nonce == nonce else {
       throw .invalidResponse("the ID token belongs to another sign-in")
     }
