@@ -80,11 +80,14 @@ import Testing
 
   @Test(arguments: [
     ("org.example.app:/back?code=c&state=other", "the response belongs to another request"),
-    ("org.example.app:/back?code=c", "the response belongs to another request"),
+    ("org.example.app:/back?code=c", "the response has no state"),
     ("org.example.app:/elsewhere?code=c&state=STATE", "the browser was redirected to another URL"),
     ("org.example.app:/back?code=c&code=d&state=STATE", "the parameter code of the response is duplicated"),
     ("org.example.app:/back?code=c&state=STATE&iss=https://evil.example.org", "the response comes from another server"),
-    ("org.example.app:/back?code=c&state=STATE", "the response comes from another server"),
+    (
+      "org.example.app:/back?code=c&state=STATE",
+      "the response does not name its issuer, although the metadata says that it does"
+    ),
     ("org.example.app:/back?state=STATE&iss=https://id.example.org", "the response has no code"),
     ("\u{0}", "the browser was redirected to another URL"),
   ])
@@ -187,6 +190,36 @@ import Testing
         return
       }
     }
+  }
+
+  @Test(arguments: [
+    ("", "the ID token lacks the nonce that was sent with the request"),
+    (#""nonce":"other","#, "the ID token belongs to another sign-in"),
+  ])
+  func `of a token without the nonce is told from that of another sign-in`(nonce: String, words: String) async {
+    let claims = Self.good.replacing(#""nonce":"NONCE","#, with: nonce)
+    await #expect(throws: SessionError.invalidResponse(words)) { try await signIn(claims: claims) }
+  }
+
+  /// The ID token of many servers has no name.
+  @Test(arguments: [
+    (#""name":"Ada""#, "Ada"), (#""preferred_username":"ada""#, "ada"), (#""nickname":"ada""#, "ada"),
+    (#""email":"ada@example.org","given_name":"Ada""#, "ada@example.org"), (#""given_name":"Ada""#, "Ada"),
+    (#""name":" ","phone_number":"1""#, "1"),
+  ])
+  func `is named by the userinfo endpoint if the ID token has no name`(members: String, name: String) async throws {
+    let server = StubServer(metadata: StubServer.metadata(more: #","userinfo_endpoint":"https://id.example.org/me""#))
+    server.on("/me", json: #"{"sub":"1",\#(members)}"#)
+    let backend = OAuthBackend(
+      OAuthClient(issuer: StubServer.issuer, id: "app", scopes: ["openid"]), transport: server)
+    let person = Person { page throws(RedirectError) in
+      let claims = #"{"iss":"https://id.example.org","sub":"1","aud":"app","exp":2000000000,"nonce":"NONCE"}"#
+      let token = StubServer.unsigned(claims.replacing("NONCE", with: page["nonce"] ?? ""))
+      server.on("/token", json: #"\#(StubServer.tokens.dropLast()),"id_token":"\#(token)"}"#)
+      return try Person.agreeing().answer(page)
+    }
+    let grant = try await backend.signIn(through: person, redirectURI: "org.example.app:/back")
+    #expect(grant.profile == Profile(id: AccountID("1"), name: name))
   }
 
   @Test func `is named by the next best if the name is blank`() async throws {

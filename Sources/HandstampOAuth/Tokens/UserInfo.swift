@@ -17,5 +17,7 @@ struct UserInfo {
   }
 
   /// The members that may hold a name to show, best first.
-  private static let names = ["name", "preferred_username", "login", "global_name", "username", "user", "email"]
+  private static let names = [
+    "name", "preferred_username", "login", "global_name", "username", "user", "nickname", "email", "given_name",
+  ]
 }
