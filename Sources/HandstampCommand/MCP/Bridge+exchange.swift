@@ -68,6 +68,7 @@ extension Bridge {
     isAgain: Bool
   ) async throws(CommandError) {
     if message.opens { session.began(response.headers, in: sent.generation) }
+    succeeded()
     if message.isOpened || isMuted { listen() }
     let type = response.headers.first(named: "Content-Type")?.lowercased() ?? ""
     guard !message.awaited.isEmpty else {

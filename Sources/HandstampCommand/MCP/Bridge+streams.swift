@@ -27,22 +27,28 @@ extension Bridge {
     }
   }
 
-  /// Reads the messages that belong to no request, as long as the session lasts.
+  /// Reads the messages that belong to no request, as long as the session lasts. After too many failures in a row, as when the machine
+  /// has slept, it waits until a request succeeds, or for a minute.
   func readOwnStream() async {
-    var (position, open) = (StreamPosition(), Set<RequestID>())
+    var (position, open) = (StreamPosition(backOff: backOff), Set<RequestID>())
     let sent = session
-    do throws(CommandError) {
-      while true {
-        try check()
+    while !Task.isCancelled {
+      let count = successes
+      do throws(CommandError) {
         if let stream = try await resume(position, in: sent) {
           position.connected()
           try await read(stream.body, &position, &open, in: sent, isAgain: false)
         }
-        guard let pause = position.pause(entropy: .random(in: .min ... .max)) else { return }
-        try? await Task.sleep(for: pause)
+      } catch {
+        // The next request meets the same error, and has an answer that can say so.
+        guard error.exit == .network, !Task.isCancelled else { return ownStreamEnded(error) }
       }
-    } catch {
-      // The next request meets the same error, and has an answer that can say so.
+      if let pause = position.pause(entropy: .random(in: .min ... .max)) {
+        try? await Task.sleep(for: pause)
+      } else {
+        await waitForSuccess(after: count)
+        position.connected()
+      }
     }
   }
 

@@ -10,6 +10,8 @@ import HandstampSupport
 actor Bridge {
   /// The largest message in either direction, in bytes.
   static let longestMessage = 64 << 20
+  /// How long the stream of messages that belong to no request waits for a request that succeeds.
+  private static let lull = Duration.seconds(60)
   /// How long the requests in flight may take after the end of stdin: programs wait 2 s before they send a signal.
   private static let farewell = Duration.seconds(1)
 
@@ -34,13 +36,20 @@ actor Bridge {
   private var reopening: Task<Bool, Never>?
   /// Waits for the end of the session whose tokens were sent.
   private var watching: Task<Void, Never>?
-  /// Whether the stream of those messages ended with the session, and is to begin again with the next one.
+  /// Whether the stream of those messages ended for want of a token, and is to begin again with the next request that succeeds.
   private(set) var isMuted = false
+  /// How many requests have succeeded, and the wait for the next one.
+  private(set) var successes = 0
+  private var lull: Task<Void, Never>?
+  /// The waits of that stream after failures.
+  let backOff: RetryPolicy
   private var isBroken = false
 
-  init(_ server: RemoteServer, _ access: any BridgeCredentials, over transport: any Transport, _ pipes: any BridgeEnds)
-  {
-    (self.server, self.access, self.transport, self.pipes) = (server, access, transport, pipes)
+  init(
+    _ server: RemoteServer, _ access: any BridgeCredentials, over transport: any Transport, _ pipes: any BridgeEnds,
+    backOff: RetryPolicy = StreamPosition.usualBackOff
+  ) {
+    (self.server, self.access, self.transport, self.pipes, self.backOff) = (server, access, transport, pipes, backOff)
   }
 
   /// Passes messages until stdin ends, or stdout has no reader.
@@ -217,6 +226,29 @@ actor Bridge {
     isMuted = false
     listening?.cancel()
     listening = Task { await self.readOwnStream() }
+  }
+
+  /// Notes that a request has succeeded: the server is there.
+  func succeeded() {
+    successes += 1
+    lull?.cancel()
+  }
+
+  /// Waits until more than `count` requests have succeeded, or a minute has passed.
+  func waitForSuccess(after count: Int) async {
+    guard successes == count else { return }
+    let wait = Task { _ = try? await Task.sleep(for: Bridge.lull) }
+    lull = wait
+    await withTaskCancellationHandler {
+      await wait.value
+    } onCancel: {
+      wait.cancel()
+    }
+  }
+
+  /// Notes why the stream of messages that belong to no request has ended: where the server offers none, for good.
+  func ownStreamEnded(_ error: CommandError) {
+    if !Task.isCancelled, error.exit != .failure { isMuted = true }
   }
 
   /// Ends the session at the server.

@@ -11,7 +11,11 @@ struct StreamPosition: Sendable, Hashable {
   /// How many attempts may fail in a row.
   private static let mostFailures = 5
   private static let pauses = Duration.milliseconds(100)...Duration.seconds(60)
-  private static let backOff = RetryPolicy(base: .seconds(1), cap: .seconds(30))
+  static let usualBackOff = RetryPolicy(base: .seconds(1), cap: .seconds(30))
+  private let backOff: RetryPolicy
+
+  /// - Parameter backOff: the waits after failures; the first one is its base, unless the server has asked for another.
+  init(backOff: RetryPolicy = StreamPosition.usualBackOff) { self.backOff = backOff }
 
   /// Notes an item of the stream. Returns the message in it, if it has one.
   mutating func take(_ item: EventStreamParser.Item) -> [UInt8]? {
@@ -36,8 +40,8 @@ struct StreamPosition: Sendable, Hashable {
   mutating func pause(entropy: UInt64) -> Duration? {
     failures += 1
     guard failures <= StreamPosition.mostFailures else { return nil }
-    let backOff = StreamPosition.backOff.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil)
-    return failures == 1 ? pause ?? .seconds(1) : max(pause ?? .zero, backOff)
+    let wait = backOff.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil)
+    return failures == 1 ? pause ?? backOff.base : max(pause ?? .zero, wait)
   }
 
   /// An ID that no header field can have does not count; an empty one takes the position back (section 9.2.6).

@@ -144,6 +144,43 @@ import Testing
     #expect(remote.requests.count == 1 && lines[0].contains("redirects to https://evil.org/"))
   }
 
+  /// As after a machine has slept: five attempts in a row have failed.
+  @Test func `listens again once a request succeeds, after the server was gone`() async throws {
+    let asked = Watched(0)
+    let heard = Watched(false)
+    let remote = FakeRemote { request, _ in
+      let text = String(decoding: request.body, as: UTF8.self)
+      if request.method == "GET" {
+        guard
+          asked.change({ count in
+            count += 1
+            return count > 6
+          })
+        else { return FakeRemote.Answer(status: 503) }
+        heard.change { $0 = true }
+        return FakeRemote.Answer(headers: [Self.events], parts: ["data: {\"method\":\"n\"}\n\n"]) { _ in }
+      }
+      if text.contains("initialize\"") { return .json(#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }
+      return text.contains("initialized") ? FakeRemote.Answer(status: 202) : .json(Self.answer)
+    }
+    let calls = Locked(0)
+    let lines = try await remote.bridge(
+      [
+        #"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        Self.call, Self.call,
+      ], oneByOne: true, backOff: RetryPolicy(base: .milliseconds(1), cap: .milliseconds(2))
+    ) {
+      let call = calls.withLock { calls in
+        calls += 1
+        return calls
+      }
+      // Before the first call the server is gone for the stream alone; after it the stream is there.
+      if call == 2 { await asked.wait { $0 >= 6 } }
+      if call == 3 { await heard.wait { $0 } }
+    }.lines
+    #expect(lines.filter { $0 == Self.answer }.count == 2 && asked.value >= 7, "\(lines)")
+  }
+
   @Test func `ends all that is open when another program signs out, and works again after a sign-in`() async throws {
     let open = Locked<[AsyncThrowingStream<[UInt8], any Error>.Continuation]>([])
     let tokens = FakeTokens()

@@ -55,13 +55,15 @@ final class FakeRemote: Transport {
   ///
   /// - Parameters:
   ///   - failing: How many tokens cannot be had at first.
-  ///   - oneByOne: Whether the client waits for the answer of a request before it sends the next message.
+  ///   - oneByOne: Whether the client waits for the answer of a request, and then for `pause`, before its next message.
+  ///   - backOff: The waits of the stream that belongs to no request.
   func bridge(
-    _ messages: [String], failing: Int = 0, oneByOne: Bool = false, _ tokens: FakeTokens? = nil
+    _ messages: [String], failing: Int = 0, oneByOne: Bool = false, _ tokens: FakeTokens? = nil,
+    backOff: RetryPolicy = StreamPosition.usualBackOff, pause: @escaping @Sendable () async -> Void = {}
   ) async throws -> (lines: [String], tokens: FakeTokens) {
-    let client = FakeClient(messages, oneByOne: oneByOne)
+    let client = FakeClient(messages, oneByOne: oneByOne, pause: pause)
     let tokens = tokens ?? FakeTokens(failing: failing)
-    let bridge = Bridge(try RemoteServer(parsing: "https://x.org/mcp"), tokens, over: self, client)
+    let bridge = Bridge(try RemoteServer(parsing: "https://x.org/mcp"), tokens, over: self, client, backOff: backOff)
     await bridge.run()
     return (client.lines, tokens)
   }
