@@ -16,11 +16,10 @@ extension NetworkFailure {
   /// The exit status: trying again later helps only with the proxy's own failures.
   var exit: ExitReason {
     switch self {
-    case .proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost, .certificateExpired, .certificateUnverified:
-      .network
-    case .proxyWantsCredentials, .proxyRefusesCredentials, .credentialsUnreadable, .intercepted, .wantsCertificate,
-      .certificateUntrusted, .certificateOfAnotherHost, .authoritiesUnreadable, .certificateUnreadable,
-      .invalidSettings:
+    case .proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost: .network
+    case .proxyWantsCredentials, .proxyRefusesCredentials, .socksWantsCredentials, .credentialsUnreadable, .intercepted,
+      .wantsCertificate, .certificateUntrusted, .certificateExpired, .certificateUnverified, .certificateOfAnotherHost,
+      .authoritiesUnreadable, .certificateUnreadable, .certificateMismatch, .invalidSettings:
       .configuration
     }
   }
@@ -34,6 +33,8 @@ extension NetworkFailure {
       "ask the proxy's operator to allow CONNECT to this server, or except it with NO_PROXY"
     case .proxyWantsCredentials, .proxyRefusesCredentials:
       "use HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, or: handstamp login --proxy URL --proxy-credentials-file FILE"
+    case .socksWantsCredentials:
+      "use a SOCKS proxy that wants none, or an HTTP proxy: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT"
     case .credentialsUnreadable: "run: handstamp doctor"
     case .intercepted: "set SSL_CERT_FILE to a file in PEM with the authority of the network that inspects TLS"
     case .certificateUntrusted:
@@ -47,6 +48,8 @@ extension NetworkFailure {
     case .wantsCertificate: "run: handstamp login --client-certificate FILE --client-key FILE"
     case .certificateUnreadable:
       "use files in PEM that you can read; a key with a passphrase needs --client-key-passphrase-file FILE"
+    case .certificateMismatch:
+      "use the key of that certificate: handstamp login --client-certificate FILE --client-key FILE"
     case .invalidSettings:
       "use http://HOST:PORT or socks5://HOST:PORT, or unset the variable; see: handstamp login --help"
     }

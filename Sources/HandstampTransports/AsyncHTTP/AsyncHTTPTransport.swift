@@ -121,6 +121,9 @@ public final class AsyncHTTPTransport: Transport {
       if case .connectionLost = failure, outgoing.body != nil, body == nil, proxy != nil, !isAsked.withLock({ $0 }) {
         throw NetworkFailure.proxyLost.error()
       }
+      if let proxy, NetworkFailure(failure) == .proxyRefuses {
+        throw await NetworkFailure.refusal(of: proxy, for: request.url)
+      }
       throw failure
     }
   }

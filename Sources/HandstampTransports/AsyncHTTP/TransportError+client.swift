@@ -33,7 +33,9 @@ extension TransportError {
     case let error as BoringSSLError: self.init(alert: error)
     case is ChannelError: self = .connectionLost("the connection broke")
     // The errors of this module have no common type. They end a handshake, which is before the request.
-    case _ where String(reflecting: type(of: error)).hasPrefix("NIOSOCKS."): self = NetworkFailure.proxyRefuses.error()
+    case _ where String(reflecting: type(of: error)).hasPrefix("NIOSOCKS."):
+      let isOfMethod = "\(type(of: error))".contains("Authentication")
+      self = (isOfMethod ? NetworkFailure.socksWantsCredentials : .proxyRefuses).error()
     default: self = .connectionLost(String(describing: type(of: error)))
     }
   }
@@ -71,7 +73,8 @@ extension TransportError {
         ? NetworkFailure.certificateUnverified.error()
         : .notConnected("TLS failed: the server does not speak it, or no version of it that is known here")
     case .failedToLoadCertificate, .noSuchFilesystemObject: self = NetworkFailure.authoritiesUnreadable.error()
-    case .unableToValidateCertificate: self = .notConnected("the server's certificate is not valid")
+    case .unableToValidateCertificate:
+      self = (proxy == nil ? NetworkFailure.certificateUnverified : .intercepted).error()
     case .uncleanShutdown: self = .connectionLost("the connection broke")
     default: self = .connectionLost("TLS failed")
     }
@@ -79,9 +82,7 @@ extension TransportError {
 
   private init(client error: HTTPClientError, through proxy: ProxyServer?) {
     switch error {
-    case .proxyAuthenticationRequired:
-      let isKnown = proxy?.credentials != nil
-      self = (isKnown ? NetworkFailure.proxyRefusesCredentials : .proxyWantsCredentials).error()
+    case .proxyAuthenticationRequired: self = NetworkFailure.refusal(status: 407, of: proxy)
     case .invalidProxyResponse: self = NetworkFailure.proxyRefuses.error()
     case .httpProxyHandshakeTimeout, .socksHandshakeTimeout: self = NetworkFailure.proxySilent.error()
     case .cancelled, .requestStreamCancelled: self = .cancelled

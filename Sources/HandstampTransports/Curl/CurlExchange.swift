@@ -102,7 +102,8 @@ final class CurlExchange: @unchecked Sendable {
     return TransportError(
       CurlFailure(
         code: code, isSent: isSent, errorNumber: Int32(handstamp_curl_info(easy, HSCurlErrorNumber)),
-        connectStatus: handstamp_curl_info(easy, HSCurlConnectCode), words: String(cString: words), proxy: proxy))
+        connectStatus: handstamp_curl_info(easy, HSCurlConnectCode), words: String(cString: words), proxy: proxy,
+        authorities: settings.certificateAuthorities))
   }
 
   // MARK: What the request is

@@ -16,6 +16,8 @@ struct CurlFailure: Sendable, Hashable {
   var words = ""
   /// The proxy that the connection was made through.
   var proxy: ProxyServer?
+  /// The file with the authorities that are trusted instead of the system's.
+  var authorities: String?
 
   fileprivate func says(_ texts: String...) -> Bool { texts.contains { words.lowercased().contains($0) } }
 
@@ -34,12 +36,8 @@ extension TransportError {
     func unreachable(_ reason: String) -> TransportError {
       proxy == nil ? .notConnected(reason) : NetworkFailure.proxyUnreachable.error(reason)
     }
-    if failure.connectStatus == 407 {
-      self = (proxy?.credentials == nil ? NetworkFailure.proxyWantsCredentials : .proxyRefusesCredentials).error()
-      return
-    }
     if failure.connectStatus >= 300 {
-      self = NetworkFailure.proxyRefuses.error()
+      self = NetworkFailure.refusal(status: failure.connectStatus, of: proxy)
       return
     }
     self =
@@ -66,8 +64,10 @@ extension TransportError {
           (proxy == nil ? NetworkFailure.certificateUntrusted : .intercepted).error()
         }
       // CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE, CURLE_PROXY
+      case 58 where failure.says("not match"): NetworkFailure.certificateMismatch.error()
       case 58: NetworkFailure.certificateUnreadable.error()
-      case 77: NetworkFailure.authoritiesUnreadable.error()
+      case 77: NetworkFailure.authoritiesUnreadable.error(failure.authorities)
+      case 97 where failure.says("authentication"): NetworkFailure.socksWantsCredentials.error()
       case 97: NetworkFailure.proxyRefuses.error()
       // CURLE_BAD_CONTENT_ENCODING
       case 61: .connectionLost("the response cannot be decompressed")

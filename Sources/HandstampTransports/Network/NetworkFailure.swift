@@ -4,10 +4,12 @@ package import HandstampCore
 /// of ``TransportError/notConnected(_:)``, so that the command finds the hint for each.
 package enum NetworkFailure: String, Sendable, CaseIterable {
   case proxyUnreachable = "the proxy cannot be reached"
-  /// 407 to a request without credentials (RFC 9110 section 15.5.8).
-  case proxyWantsCredentials = "the proxy requires a user name and a password (407)"
-  /// 407 to a request with credentials.
-  case proxyRefusesCredentials = "the proxy does not accept its user name and password (407)"
+  /// 407 to a request without credentials (RFC 9110 section 15.5.8), or 401, which some proxies send in its place.
+  case proxyWantsCredentials = "the proxy requires a user name and a password"
+  /// The same to a request with credentials.
+  case proxyRefusesCredentials = "the proxy does not accept its user name and password"
+  /// RFC 1928 section 3: this library offers a SOCKS proxy no password.
+  case socksWantsCredentials = "the SOCKS proxy requires a user name and a password, which are not supported"
   case proxyRefuses = "the proxy refuses to connect to the server"
   case proxySilent = "the proxy did not connect in time"
   case proxyLost = "the proxy closed the connection before the request was sent"
@@ -21,12 +23,20 @@ package enum NetworkFailure: String, Sendable, CaseIterable {
   case authoritiesUnreadable = "the file with the trusted authorities cannot be read"
   case wantsCertificate = "the server ended the TLS handshake; it may want a client certificate, or another one"
   case certificateUnreadable = "the client certificate or its key cannot be read"
+  case certificateMismatch = "the client certificate and its key do not belong together"
   case credentialsUnreadable = "the user name and password of the proxy cannot be read"
   case invalidSettings = "the settings of the network are not valid"
 
   /// The failure as an error, with details behind a colon.
   package func error(_ details: String? = nil) -> TransportError {
     .notConnected(details.map { "\(rawValue): \($0)" } ?? rawValue)
+  }
+
+  /// The refusal of an HTTP proxy that has answered `CONNECT` with this status.
+  static func refusal(status: Int, of proxy: ProxyServer?) -> TransportError {
+    let isKnown = proxy?.credentials != nil
+    let failure: NetworkFailure = isKnown ? .proxyRefusesCredentials : .proxyWantsCredentials
+    return ([401, 407].contains(status) ? failure : .proxyRefuses).error("status \(status)")
   }
 
   /// The failure that an error reports; `nil` for any other error.

@@ -5,17 +5,28 @@ import NIOSSL
 extension TLSConfiguration {
   /// A client's configuration, with the authorities and the certificate of the settings.
   ///
-  /// - Throws: ``TransportError/notConnected(_:)`` if the certificate or its key cannot be read.
+  /// - Throws: ``TransportError/notConnected(_:)`` if a file cannot be read, or the key is not that of the certificate.
   init(_ settings: NetworkSettings) throws(TransportError) {
     self = .makeClientConfiguration()
-    if let file = settings.certificateAuthorities { trustRoots = .file(file) }
+    if let file = settings.certificateAuthorities {
+      trustRoots = .file(file)
+      // The library's error at the first connection does not name the file.
+      guard (try? NIOSSLContext(configuration: self)) != nil else {
+        throw NetworkFailure.authoritiesUnreadable.error(file)
+      }
+    }
     guard let own = settings.clientCertificate else { return }
+    // A context with these alone, to find out whether they belong together.
+    var pair = TLSConfiguration.makeClientConfiguration()
+    pair.trustRoots = .certificates([])
     do {
-      certificateChain = try NIOSSLCertificate.fromPEMFile(own.certificate).map { .certificate($0) }
-      privateKey = .privateKey(try own.privateKey())
+      pair.certificateChain = try NIOSSLCertificate.fromPEMFile(own.certificate).map { .certificate($0) }
+      pair.privateKey = .privateKey(try own.privateKey())
     } catch {
       throw NetworkFailure.certificateUnreadable.error()
     }
+    guard (try? NIOSSLContext(configuration: pair)) != nil else { throw NetworkFailure.certificateMismatch.error() }
+    (certificateChain, privateKey) = (pair.certificateChain, pair.privateKey)
   }
 }
 

@@ -1,5 +1,4 @@
 #if WebSocket
-import Foundation
 import HandstampCore
 import NIOCore
 import NIOExtras
@@ -15,11 +14,7 @@ enum Tunnel {
     on channel: any Channel, to address: WebSocketAddress, through proxy: ProxyServer, by deadline: NIODeadline
   ) -> EventLoopFuture<Void> {
     let host = address.host.contains(":") ? "[\(address.host)]" : address.host
-    var headers = HTTPHeaders([("Host", "\(host):\(address.port)")])
-    if let credentials = proxy.credentials {
-      let text = credentials.withExposedBytes { Data($0).base64EncodedString() }
-      headers.add(name: "Proxy-Authorization", value: "Basic " + text)
-    }
+    let headers = proxy.connectFields(to: "\(host):\(address.port)")
     let connected = channel.eventLoop.makePromise(of: Void.self)
     do {
       let pipeline = channel.pipeline.syncOperations
@@ -41,9 +36,7 @@ enum Tunnel {
   private static func failure(_ error: any Error, of proxy: ProxyServer) -> TransportError {
     guard let error = error as? NIOHTTP1ProxyConnectHandler.Error else { return NetworkFailure.proxyLost.error() }
     switch error {
-    case .proxyAuthenticationRequired():
-      let failure: NetworkFailure = proxy.credentials == nil ? .proxyWantsCredentials : .proxyRefusesCredentials
-      return failure.error()
+    case .proxyAuthenticationRequired(): return NetworkFailure.refusal(status: 407, of: proxy)
     case .httpProxyHandshakeTimeout(): return NetworkFailure.proxySilent.error()
     case .remoteConnectionClosed(), .channelUnexpectedlyInactive(): return NetworkFailure.proxyLost.error()
     default: return NetworkFailure.proxyRefuses.error()

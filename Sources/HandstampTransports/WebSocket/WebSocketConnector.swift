@@ -45,6 +45,9 @@ public struct WebSocketConnector: MessageConnector {
         }
         .get()
     } catch {
+      if let proxy, let failure = (error as? TransportError).flatMap(NetworkFailure.init), failure == .proxyRefuses {
+        throw .transport(await NetworkFailure.refusal(of: proxy, for: request.url))
+      }
       throw MessageError(error, through: proxy)
     }
   }

@@ -43,12 +43,13 @@ import Testing
         let without = try await send(url, settings(folder), over: kind)
         #expect(without.status == 400, "nginx says that no certificate was sent")
 
-        for broken in [
-          settings(folder, certificate: "none.pem"),
-          settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "wrong"),
-          settings(folder, certificate: "client.pem", key: "locked.key"),
+        for (broken, failure) in [
+          (settings(folder, certificate: "none.pem"), NetworkFailure.certificateUnreadable),
+          (settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "wrong"), .certificateUnreadable),
+          (settings(folder, certificate: "client.pem", key: "locked.key"), .certificateUnreadable),
+          (settings(folder, certificate: "client.pem", key: "server.key"), .certificateMismatch),
         ] {
-          let failure = NetworkFailure.certificateUnreadable.error()
+          let failure = failure.error()
           await #expect(throws: failure, "\(kind)") { try await send(url, broken, over: kind) }
         }
       }
@@ -103,7 +104,8 @@ import Testing
           ("https://127.0.0.1:\(old.port)/", trusting, expired),
         ] as [(String, NetworkSettings, NetworkFailure?)] {
           let failure = await failure(url, settings)
-          #expect(failure == expected?.error(), "\(kind)")
+          let file = expected == .authoritiesUnreadable ? folder + "/none.pem" : nil
+          #expect(failure == expected?.error(file), "\(kind)")
         }
       }
     }

@@ -68,7 +68,7 @@ extension Processes {
 
           let without = try await ProcessFixture.handstamp(
             ["login", "--force", "--proxy", url], home: stage.first.path, input: stage.password + "\n")
-          try expectRefusal(without, .configuration, naming: "(407)", hint: "--proxy-credentials-file FILE")
+          try expectRefusal(without, .configuration, naming: "status 407", hint: "--proxy-credentials-file FILE")
 
           let file = stage.folder + "/credentials"
           _ = FileManager.default.createFile(

@@ -28,6 +28,11 @@ import Testing
     #expect(first.isLowercase && !failure.hint.hasSuffix("."))
   }
 
+  @Test func `that only another setting can mend is none to try again`() {
+    let passing: [NetworkFailure] = [.proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost]
+    #expect(NetworkFailure.allCases.filter { $0.exit == .network } == passing)
+  }
+
   @Test func `is no other failure to connect`() {
     #expect(NetworkFailure(.notConnected("connection refused")) == nil)
     #expect(NetworkFailure(.connectionLost(NetworkFailure.proxyLost.rawValue)) == nil)

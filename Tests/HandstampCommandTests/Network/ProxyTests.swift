@@ -121,6 +121,32 @@ import Testing
     }
   }
 
+  /// RFC 9110 section 15.5.8 has 407 for it; some proxies send 401.
+  @Test(arguments: [("401", true), ("407", true), ("403", false)])
+  func `says that the proxy wants a password, by either status`(status: String, isOfPassword: Bool) async throws {
+    let script = """
+      import socket, sys
+      server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+      while True:
+        client, _ = server.accept()
+        client.recv(4096)
+        client.sendall(b"HTTP/1.1 \(status) No\\r\\nContent-Length: 0\\r\\n\\r\\n")
+        client.close()
+      """
+    try await ProcessFixture.inFolder { folder in
+      let strict = try await NetworkProgram.start("python3", in: folder) { ["-c", script, "\($0)"] }
+      defer { strict.end() }
+      for kind in NetworkTransport.allCases {
+        for (credentials, expected) in [(nil, NetworkFailure.proxyWantsCredentials), ("a:b", .proxyRefusesCredentials)]
+        {
+          let failure = await failure(
+            post("http://id.example.test/token"), transport(strict.port, credentials, over: kind))
+          #expect(failure == (isOfPassword ? expected : .proxyRefuses), "\(kind)")
+        }
+      }
+    }
+  }
+
   @Test func `reaches a server through SOCKS, and says if that wants a password`() async throws {
     try await ProcessFixture.inFolder { folder in
       let open = try await NetworkProgram.start("microsocks", in: folder) { ["-i", "127.0.0.1", "-p", "\($0)"] }
@@ -134,7 +160,7 @@ import Testing
           let answer = try await transport(open.port, kind: .socks5, over: kind).send(post(base + "/echo"))
           #expect(answer.status == 200)
           let refused = transport(closed.port, kind: .socks5, over: kind)
-          #expect(await failure(post(base + "/echo"), refused) == .proxyRefuses)
+          #expect(await failure(post(base + "/echo"), refused) == .socksWantsCredentials)
         }
         #expect(seen.paths == NetworkTransport.allCases.map { _ in "/echo" })
       }
