@@ -1,16 +1,18 @@
 #if Command
 import Foundation
+import HandstampSupport
 
 /// The user's browser.
 enum Browser {
   /// Whether a browser is likely to be available here.
-  static var isLikely: Bool {
-    let environment = ProcessInfo.processInfo.environment
-    if environment["BROWSER"]?.isEmpty == false { return true }
+  static var isLikely: Bool { hasDesktop { ProcessEnvironment[$0] } }
+
+  /// - Parameter value: returns the value of a variable; `nil` if it is not set, or empty.
+  static func hasDesktop(_ value: (String) -> String?) -> Bool {
     #if os(macOS)
-    return environment["SSH_CONNECTION"] == nil
+    return value("BROWSER") != nil || value("SSH_CONNECTION") == nil
     #else
-    return (environment["DISPLAY"] ?? environment["WAYLAND_DISPLAY"])?.isEmpty == false
+    return ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"].contains { value($0) != nil }
     #endif
   }
 

@@ -21,6 +21,18 @@ import Testing
     #expect(found == command)
   }
 
+  #if !os(macOS)
+  @Test(
+    arguments: [
+      ([:], false), (["DISPLAY": ":0"], true), (["WAYLAND_DISPLAY": "wayland-0"], true), (["BROWSER": "firefox"], true),
+      (["DISPLAY": "", "WAYLAND_DISPLAY": "wayland-0"], true),
+      (["DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""], false),
+    ] as [([String: String], Bool)])
+  func `has a desktop if any of the variables says so`(variables: [String: String], isLikely: Bool) {
+    #expect(Browser.hasDesktop { variables[$0].flatMap { $0.isEmpty ? nil : $0 } } == isLikely)
+  }
+  #endif
+
   @Test func `turns no text around`() {
     #expect("ada\u{202E}moc.elpmaxe\u{2066}\u{1B}[2J".onOneLine == "ada?moc.elpmaxe??[2J")
     #expect("Zoë’s 📱 👨‍👩‍👧".onOneLine == "Zoë’s 📱 👨‍👩‍👧")
