@@ -179,12 +179,21 @@ struct AccountClient: Sendable {
     case .requestFailed:
       let session = await storedSession()?.id
       guard let note = home.refusedRefresh(of: account.id, session: session) else { break }
-      return note.refusal(at: SystemClock().now().wall, server: server).about(name)
+      return ofRegistration(note.refusal(at: SystemClock().now().wall, server: server)).about(name)
     default: break
     }
-    let refusal = CommandError(error, server: server).about(name)
+    let refusal = ofRegistration(CommandError(error, server: server)).about(name)
     guard let access else { return refusal }
     return refusal.asked(of: access.record)
+  }
+
+  /// Returns the refusal of a client that had registered itself with the way out of that: no person can register it again.
+  private func ofRegistration(_ refusal: CommandError) -> CommandError {
+    guard refusal.code == "invalid_client", let registration = access?.record.registration else { return refusal }
+    let isOver = registration.secretExpiresAt.map { $0 <= SystemClock().now().wall } ?? false
+    let cause =
+      isOver ? "the secret of the client, which registered itself, has expired" : "the client registered itself"
+    return refusal.saying("\(refusal.message); \(cause); the session is kept").hinting("run: handstamp login --force")
   }
 
   /// Returns the state once the vault has been read.

@@ -37,9 +37,11 @@ extension SignInAttempt {
   }
 
   /// Refuses a client other than the one that an account is signed in by: a list has one session for an account.
-  func refuseReplacing(_ account: ListedAccount, by client: String) throws(CommandError) {
+  ///
+  /// - Parameter client: `nil` for one that registers itself.
+  func refuseReplacing(_ account: ListedAccount, by client: String?) throws(CommandError) {
     let record = try home.oauth(of: account.id)
-    guard record?.client != client else { return }
+    guard client.map({ $0 != record?.client }) ?? (record?.registration == nil) else { return }
     throw .replacing(account, record, by: client, hint: TypedCommand.hint(adding: "--force"))
   }
 }
@@ -47,13 +49,16 @@ extension SignInAttempt {
 extension CommandError {
   /// A sign-in by `client` would end the session of an account that is signed in otherwise.
   ///
-  /// - Parameter record: How it is signed in; `nil` for Handstamp's own protocol.
+  /// - Parameters:
+  ///   - record: How it is signed in; `nil` for Handstamp's own protocol.
+  ///   - client: `nil` for one that registers itself.
   static func replacing(
-    _ account: ListedAccount, _ record: OAuthRecord?, by client: String, hint: String
+    _ account: ListedAccount, _ record: OAuthRecord?, by client: String?, hint: String
   ) -> CommandError {
+    let client = client?.onOneLine ?? "a client that registers itself"
     let other = record.map { "the client \($0.client.onOneLine)" } ?? "another protocol"
     return CommandError(
-      .failure, "\(account.words) is signed in by \(other), not by \(client.onOneLine)", hint: hint,
+      .failure, "\(account.words) is signed in by \(other), not by \(client)", hint: hint,
       code: "another_client")
   }
 }

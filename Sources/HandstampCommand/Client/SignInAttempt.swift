@@ -184,20 +184,21 @@ struct SignInAttempt: Sendable {
   @discardableResult @MainActor func signIn(
     by claim: SignInClaim, name: String?, tag: String?, activate: Bool,
     oauth record: @autoclosure @Sendable () -> OAuthRecord? = nil,
-    clientSecret: Secret? = nil,
+    clientSecret: @autoclosure @Sendable () -> Secret? = nil,
     _ perform: @Sendable () async throws(CommandError) -> TokenResponse
   ) async throws(CommandError) -> ListedAccount {
     let list = AccountList(of: home)
     let id: AccountID
     var former: (account: AccountID, record: OAuthRecord?)?
     var oauth: OAuthRecord?
+    var secret: Secret?
     var issued: RevocationHandle?
     do {
       id = try await list.add(named: name, tag: tag) {
         SignInTurn.name(claim)
         var grant = try await perform()
         issued = grant.revocation
-        oauth = record()
+        (oauth, secret) = (record(), clientSecret())
         guard var profile = grant.profile else {
           throw CommandError(.invalidResponse("the token response does not name an account"), server: server)
         }
@@ -207,7 +208,7 @@ struct SignInAttempt: Sendable {
         // Before the session, which is opened with the record. If the list is lost, the account is identified by that server.
         let id = ListedAccount.id(of: profile.id, at: server.text)
         former = (id, try home.oauth(of: id))
-        try await home.change(to: oauth, clientSecret, of: id)
+        try await home.change(to: oauth, secret, of: id)
         try await home.save(network.record, network.credentials, of: id)
         try rememberServer()
         return grant
@@ -217,12 +218,12 @@ struct SignInAttempt: Sendable {
       if let former, !OAuthRecord.isSameClient(former.record, oauth) {
         await restore(former.record, of: former.account)
       }
-      if let issued { await revoke(issued, of: former?.account, oauth, clientSecret) }
+      if let issued { await revoke(issued, of: former?.account, oauth, secret) }
       if let error = error as? SessionError { throw CommandError(error, server: server) }
       throw error as? CommandError ?? CommandError(.failure, plain("\(error)"), hint: "this is a bug; please report it")
     }
     // Another process may have removed the account in between.
-    try await home.change(to: oauth, clientSecret, of: id)
+    try await home.change(to: oauth, secret, of: id)
     try await home.save(network.record, network.credentials, of: id)
     home.forgetRefusal(of: id)
     guard let session = list.session(of: id), let account = list[id] else {

@@ -20,6 +20,9 @@ struct Login: SessionCommand {
       port; many servers compare the whole URI: then register it with a port and
       pass that with --redirect-port, or pass the whole URI with --redirect-uri
 
+      --register registers this program there itself (RFC 7591), if the server
+      offers that; it does so again only if the server has forgotten it by then
+
       --overlap says how long the server accepts a replaced refresh token again
       (an overlap, grace period, leeway or reuse interval); a refresh whose
       response is lost is then repeated in time, and status shows what is known
@@ -39,7 +42,7 @@ struct Login: SessionCommand {
   @Argument(help: "email address (default: that of --account, else of the current account)") var email: String?
   @Flag(help: "sign in again even if the session is valid") var force = false
   @Option(help: "name of this device in the list of sessions (default: host name)") var deviceName: String?
-  @Option(help: "issuer of the OAuth server, an https URL exactly as the server publishes it") var issuer: String?
+  @Option(help: "issuer of the OAuth server, an https URL as the server publishes it") var issuer: String?
   @Flag(help: "sign in with a browser") var browser = false
   @Flag(help: "sign in with a code entered on another device") var device = false
   @Flag(help: "read an access token from stdin and use it until it expires") var withToken = false
@@ -58,6 +61,7 @@ struct Login: SessionCommand {
     name: .customLong("client-id"), parsing: .unconditional,
     help: "client ID at the OAuth server (default: the account's, else handstamp-cli)")
   var clientID: String?
+  @Flag(help: "register this program as a client at the OAuth server; this is remembered") var register = false
   @Option(help: "file, readable by its owner only, with the client secret in its first line; - for stdin")
   var clientSecretFile: String?
   @Option(name: .customLong("scope"), help: "scope to request (repeatable)") var scopes: [String] = []
@@ -92,7 +96,7 @@ struct Login: SessionCommand {
       throw error.hinting(hint)
     }
     if !force, let known = try await attempt.alreadySignedIn(as: email) {
-      if let clientID { try attempt.refuseReplacing(known, by: clientID) }
+      if clientID != nil || register { try attempt.refuseReplacing(known, by: clientID) }
       try attempt.note(overlap: overlap, of: known)
       if network.isGiven {
         try await attempt.rememberNetwork(of: known)
@@ -151,6 +155,9 @@ extension Login {
     guard email == nil || !(namesOAuth || withToken || takeOver != nil) else {
       throw ValidationError("an email address is only for signing in with a password")
     }
+    guard !register || clientID == nil && clientSecretFile == nil && !withToken else {
+      throw ValidationError("--register cannot be combined with --client-id, --client-secret-file or --with-token")
+    }
     guard redirectPort == nil || redirectURI == nil else {
       throw ValidationError("--redirect-port and --redirect-uri cannot be combined; put the port into the URI")
     }
@@ -177,7 +184,7 @@ extension Login {
   /// Whether the command line has an argument that applies only to OAuth.
   private var namesOAuth: Bool {
     issuer != nil || browser || device || noBrowser || clientID != nil || clientSecretFile != nil || !scopes.isEmpty
-      || redirectPort != nil || redirectURI != nil || overlap != nil || assumeBearer || dpop != nil
+      || redirectPort != nil || redirectURI != nil || register || overlap != nil || assumeBearer || dpop != nil
       || provider.areGiven
   }
 
@@ -219,14 +226,16 @@ extension Login {
   /// takes only the issuer from it.
   private func client(_ attempt: SignInAttempt) async throws(CommandError) -> (OAuthRecord, Secret?) {
     let found = try attempt.knownByOAuth()
-    let known = clientID == nil || clientID == found?.record.client ? found : nil
+    let isSame = clientID.map { $0 == found?.record.client } ?? (!register || found?.record.registration != nil)
+    let known = isSame ? found : nil
     let redirect = redirectURI ?? redirectPort.map { "http://127.0.0.1:\($0)/callback" } ?? known?.record.redirect
     var record = OAuthRecord(
       issuer: issuer ?? found?.record.issuer ?? attempt.server.text,
-      client: clientID ?? known?.record.client ?? "handstamp-cli",
+      client: clientID ?? known?.record.client ?? (register ? "" : "handstamp-cli"),
       scopes: scopes.isEmpty ? known?.record.scopes ?? [] : scopes, redirect: redirect,
       overlap: overlap ?? known?.record.overlap, assumesBearer: assumeBearer ? true : known?.record.assumesBearer)
     provider.complete(&record, with: known?.record)
+    record.registration = known?.record.registration
     record.isBound = dpop ?? known?.record.isBound == true ? true : nil
     if let clientSecretFile {
       guard clientSecretFile != "-" else { return (record, try Terminal.secret("client secret")) }

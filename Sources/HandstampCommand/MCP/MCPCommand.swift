@@ -23,7 +23,10 @@ struct MCPOptions: ParsableArguments {
   @Argument(help: "URL of the remote MCP server") var url: String
   @Option(
     name: .customLong("client-id"), parsing: .unconditional,
-    help: "client ID at its authorization server, or the https URL of a client's metadata document")
+    help: """
+      client ID at its authorization server, or the https URL of a client's \
+      metadata document (default: the account's; else it registers itself)
+      """)
   var clientID: String?
   @Option(help: "file, readable by its owner only, with the client secret in its first line")
   var clientSecretFile: String?
@@ -82,7 +85,8 @@ struct MCPLogin: AsyncParsableCommand {
     commandName: "login", abstract: "sign in for a remote MCP server",
     discussion: """
       finds the authorization server of the MCP server (RFC 9728), and signs in
-      there; an account that is signed in there is shared, if it may be
+      there; an account that is signed in there is shared, if it may be; without
+      a client ID it registers itself there (RFC 7591), if the server offers that
 
       client ID, scopes and client secret are remembered, as by handstamp login
       """)

@@ -3,6 +3,7 @@ import Foundation
 import Handstamp
 import HandstampCore
 import HandstampOAuth
+import HandstampSupport
 import HandstampVaults
 
 /// A sign-in for a remote MCP server: finds its authorization server, and signs in there as an account of the list,
@@ -116,9 +117,9 @@ struct MCPSignIn: Sendable {
     let wanted = asked.union(more)
     if let known, try await isShared(known, wanted, found) { return wanted }
     let metadata = try await metadata(of: issuer)
-    let id = try clientID(known?.record, metadata)
+    let id = try await clientID(known?.record, metadata)
     try await refuseReplacing(book, at: issuer, by: id, known)
-    var record = known?.record ?? OAuthRecord(issuer: issuer, client: id, scopes: [])
+    var record = known?.record ?? OAuthRecord(issuer: metadata.issuer, client: id ?? "", scopes: [])
     record.scopes = scopes(known?.record, wanted, metadata)
     record.redirect = client.redirect ?? record.redirect
     // At Handstamp's own server the account's own tokens stay those for its API.
@@ -144,7 +145,8 @@ struct MCPSignIn: Sendable {
     let former = home.connection(to: server, as: account).flatMap { book.list[$0.account] }
     let candidates = named.map { [$0] } ?? [former, book.active].compactMap { $0 } + book.accounts
     for account in candidates {
-      guard let record = try home.oauth(of: account.id), issuers.contains(record.issuer),
+      guard let record = try home.oauth(of: account.id),
+        issuers.contains(where: { $0.isIssuer(published: record.issuer) }),
         client.id == nil || client.id == record.client
       else { continue }
       return (account, record)
@@ -200,14 +202,16 @@ struct MCPSignIn: Sendable {
   /// Refuses a sign-in that would end the session of an account that signs in there by another client: a list has one
   /// session for an account.
   private func refuseReplacing(
-    _ book: AccountBook, at issuer: String, by id: String, _ known: Known?
+    _ book: AccountBook, at issuer: String, by id: String?, _ known: Known?
   ) async throws(CommandError) {
     guard !isForced else { return }
     let place = ServerAddress(listed: issuer)
     for account in book.accounts where account.serverAddress == place {
       let record = try home.oauth(of: account.id)
       // A known account is expected to sign in again, and not another one that has a password.
-      guard record?.client != id, record != nil || known == nil, await isSignedIn(account.id) else { continue }
+      guard id == nil || record?.client != id, record != nil || known == nil, await isSignedIn(account.id) else {
+        continue
+      }
       let step = replacingHint ?? hint + " --force"
       throw .replacing(account, record, by: id, hint: "\(step); or set another HANDSTAMP_HOME")
     }
@@ -221,14 +225,19 @@ struct MCPSignIn: Sendable {
     do throws(SessionError) { return try await finder.metadata() } catch { throw CommandError(error, server: place) }
   }
 
-  /// Returns the ID of the client. There is no dynamic registration: it leaves a client at the server that no one
-  /// knows.
-  private func clientID(_ known: OAuthRecord?, _ metadata: ServerMetadata) throws(CommandError) -> String {
+  /// Returns the ID of the client; `nil` for one that registers itself.
+  private func clientID(_ known: OAuthRecord?, _ metadata: ServerMetadata) async throws(CommandError) -> String? {
     guard let id = client.id ?? known?.client else {
-      if metadata.namesOwnAPI { return "handstamp-cli" }
+      let registers = metadata.registrationEndpoint != nil && client.secret == nil
+      let usual = OAuthBackend(
+        OAuthClient(issuer: metadata.issuer, id: "handstamp-cli"), transport: CommandTransport.shared)
+      if metadata.namesOwnAPI {
+        guard registers, await usual.isForgotten() else { return usual.client.id }
+      }
+      if registers { return nil }
       let document = metadata.acceptsClientDocuments ? ", or to the https URL of a client's metadata document" : ""
       throw CommandError(
-        .configuration, "no client is known at \(metadata.issuer), and programs do not register themselves",
+        .configuration, "no client is known at \(metadata.issuer), which registers no programs",
         hint: "register a public client there with the redirect URI http://127.0.0.1/callback, "
           + "and set --client-id to its ID\(document)", code: "no_client")
     }

@@ -5,10 +5,19 @@ import HandstampOAuth
 import HandstampSupport
 import HandstampVaults
 
+/// A client that has registered itself (RFC 7591).
+struct OAuthRegistration: Sendable, Hashable, Codable {
+  /// The server that knows the client, and the redirect URI that it knows, as in ``OAuthRecord/redirect``.
+  var issuer: String
+  var redirect: String?
+  /// `nil` if it has no secret, or one that does not expire.
+  var secretExpiresAt: UnixTime?
+}
+
 /// How an account signs in by OAuth: issuer, client and redirect URI. Nothing in it is secret; the secret of a confidential
 /// client is sealed beside the vault.
 struct OAuthRecord: Sendable, Hashable, Codable {
-  /// The issuer, exactly as in the server's metadata.
+  /// The issuer, as the server's metadata spells it.
   var issuer: String
   var client: String
   /// Those that a sign-in asks for.
@@ -39,6 +48,8 @@ struct OAuthRecord: Sendable, Hashable, Codable {
   var isBound: Bool?
   /// The thumbprint of that key (RFC 7638).
   var key: String?
+  /// The registration of a client that has registered itself; `nil` for any other one.
+  var registration: OAuthRegistration?
 
   /// Returns those of `scopes` that the last sign-in was not granted; `nil` if it was granted all.
   func lacked(of scopes: [String]) -> [String]? {

@@ -30,6 +30,21 @@ extension OAuthSignIn {
     }
   }
 
+  /// The server does not register the command (RFC 7591 section 3.2.2).
+  func unregistered(_ error: SessionError) -> CommandError {
+    let words: String
+    switch error {
+    case .unsupported: words = "programs"
+    case .refused(let code, let detail): words = "this program: \(plain(detail.map { "\(code), \($0)" } ?? code))"
+    case .requestFailed(.configuration(let response), _): words = "this program: \(plain("\(response)"))"
+    default: return CommandError(error, server: server)
+    }
+    return CommandError(
+      .configuration, "\(server.text) does not register \(words)",
+      hint: "register a public client there with the redirect URI \(record.redirectWords.onOneLine), "
+        + "and pass its ID with --client-id", code: error.code)
+  }
+
   var hasDevice: Bool { metadata.deviceAuthorizationEndpoint != nil }
 
   /// The way that the server does offer, and how to name the endpoint of the other.
@@ -79,7 +94,8 @@ extension OAuthSignIn {
       return CommandError(
         .failure, "\(server.text) rejected the client \(client): \(words)",
         hint: "register it there as a public client\(address), pass another with --client-id, "
-          + "or pass its secret with --client-secret-file")
+          + "or pass its secret with --client-secret-file"
+          + (metadata.registrationEndpoint == nil ? "" : "; or let it register itself: handstamp login --register"))
     case "unauthorized_client", "unsupported_response_type", "unsupported_grant_type":
       return CommandError(
         .failure, "\(server.text) does not allow this sign-in method for the client \(client): \(words)",

@@ -21,10 +21,10 @@ struct OAuthSignIn: Sendable {
 
   let server: ServerAddress
   /// The client, with the scopes that are requested now.
-  var record: OAuthRecord { requested.withLock { $0 } }
-  let secret: Secret?
+  var record: OAuthRecord { requested.withLock { $0.record } }
+  var secret: Secret? { requested.withLock { $0.secret } }
   let metadata: ServerMetadata
-  private let requested: Locked<OAuthRecord>
+  private let requested: Locked<(record: OAuthRecord, secret: Secret?)>
   /// Whether the user named no scopes.
   private let hasUsualScopes: Bool
 
@@ -39,7 +39,8 @@ struct OAuthSignIn: Sendable {
   /// Fetches the server's metadata.
   ///
   /// - Parameters:
-  ///   - record: The client. If it has no scopes, common ones that the server supports are requested.
+  ///   - record: The client; one without an ID registers itself. If it has no scopes, common ones that the server supports are
+  ///     requested.
   ///   - secret: The secret of a confidential client.
   ///   - home: The place of the key, if tokens are to be bound to one.
   init(
@@ -52,19 +53,26 @@ struct OAuthSignIn: Sendable {
       }
     } catch {
       let refusal = CommandError(error, server: server)
-      let hint = "use the issuer exactly as published in the server's /.well-known/openid-configuration"
       switch error {
       case .invalidResponse:
-        guard let issuer = finding.otherIssuer else { throw refusal.hinting(hint) }
+        guard let issuer = finding.otherIssuer else {
+          throw refusal.hinting("use the issuer as published in the server's /.well-known/openid-configuration")
+        }
         throw refusal.saying("the issuer is \(issuer)").hinting(
           "run the same command with --issuer \(shellWord(issuer))")
       case .unsupported(let places):
         if Verbosity.logger != nil { Terminal.say(places) }
-        throw refusal.saying("no OAuth server at \(record.issuer.onOneLine): it publishes no metadata").hinting(hint)
+        throw refusal.saying("no OAuth server at \(record.issuer.onOneLine): it publishes no metadata").hinting(
+          "check the address; if it is right, name the endpoints with --endpoint authorization=URL --endpoint token=URL"
+        )
       default: throw refusal
       }
     }
     var record = record
+    record.issuer = metadata.issuer
+    if let known = record.registration, known.issuer != record.issuer || known.redirect != record.redirect {
+      (record.registration, record.client) = (nil, "")
+    }
     hasUsualScopes = record.scopes.isEmpty
     if hasUsualScopes {
       let known = metadata.scopes
@@ -76,8 +84,7 @@ struct OAuthSignIn: Sendable {
     } catch { throw CommandError(error, server: server) }
     record.key = prover?.key.thumbprint
     self.server = server
-    self.secret = secret
-    requested = Locked(record)
+    requested = Locked((record, secret))
     self.transport = transport
   }
 
@@ -101,7 +108,7 @@ struct OAuthSignIn: Sendable {
         ["invalid_scope", "not_allowed"].contains(error.code)
       else { throw error }
       Terminal.say("\(server.text) does not allow the scope offline_access; signing in without it")
-      requested.withLock { $0.scopes.removeAll { $0 == "offline_access" } }
+      requested.withLock { $0.record.scopes.removeAll { $0 == "offline_access" } }
       return try await attempt(by: way, opening: opening, within: patience)
     }
   }
@@ -112,14 +119,18 @@ struct OAuthSignIn: Sendable {
     let patience = patience ?? (way == .browser ? .seconds(300) : nil)
     let isLate = Locked(false)
     let receiver = way == .browser ? try await receiver(opening: opening) : nil
+    do throws(CommandError) { try await register(for: receiver) } catch {
+      await receiver?.close()
+      throw error
+    }
     do throws(SessionError) {
       let grant =
         if let receiver { try await byBrowser(receiver, within: patience, isLate) } else {
           try await onAnotherDevice(within: patience, isLate)
         }
       await receiver?.close()
-      requested.withLock { record in
-        record.granted = grant.scopes.flatMap { Set($0).isSuperset(of: record.scopes) ? nil : $0 }
+      requested.withLock { asked in
+        asked.record.granted = grant.scopes.flatMap { Set($0).isSuperset(of: asked.record.scopes) ? nil : $0 }
       }
       if way == .browser, dependsOnBrowser(grant) {
         Terminal.say(
@@ -131,6 +142,33 @@ struct OAuthSignIn: Sendable {
       await receiver?.close()
       throw refusal(error, way, within: isLate.withLock { $0 } ? patience : nil)
     }
+  }
+
+  /// Registers the command if it has no client yet, or its server has forgotten the one that it has registered.
+  private func register(for receiver: LoopbackReceiver?) async throws(CommandError) {
+    let former = record
+    guard former.client.isEmpty || former.registration != nil else { return }
+    if !former.client.isEmpty {
+      guard await backend.isForgotten() else { return }
+      Terminal.say("\(server.text) no longer knows the client \(former.client.onOneLine), which had registered itself")
+    }
+    let new: ClientInformation
+    do throws(SessionError) {
+      new = try await backend.register(
+        as: "Handstamp", redirectURI: receiver?.redirectURI ?? "http://127.0.0.1/callback")
+    } catch { throw unregistered(error) }
+    requested.withLock { asked in
+      asked.record.client = new.id
+      // With its port: many servers compare that.
+      asked.record.redirect = receiver?.redirectURI ?? asked.record.redirect
+      asked.record.registration = OAuthRegistration(
+        issuer: metadata.issuer, redirect: asked.record.redirect, secretExpiresAt: new.secretExpiresAt)
+      asked.record.hasSecret = new.secret == nil ? nil : true
+      asked.record.secretPlace = new.secretPlace?.rawValue
+      if let scopes = new.scopes { asked.record.scopes.removeAll { !scopes.contains($0) } }
+      asked.secret = new.secret
+    }
+    Terminal.say("registered at \(server.text) as the client \(new.id.onOneLine)")
   }
 
   /// Whether the session ends with that of the browser, as it does for OpenID Connect clients unless they were allowed to stay
@@ -160,6 +198,8 @@ struct OAuthSignIn: Sendable {
       let hint =
         switch address?.port {
         case nil: hasDevice ? "use --device instead" : "quit programs that use ports of 127.0.0.1, then try again"
+        case _? where record.registration != nil:
+          "quit the program that uses the port, or pass another one with --redirect-port"
         case let port? where port < 1024:
           "register a redirect URI with a port from 1024, and pass it with --redirect-uri"
         case _?:
