@@ -20,7 +20,8 @@ struct IdentityTokens: Sendable {
     var authenticatedAt: UnixTime? { all.time("auth_time")?.stated }
     /// The address, if the issuer has verified it, and it could be a new account's.
     var verifiedEmail: EmailAddress? {
-      all.isTrue("email_verified") ? all["email"]?.string.flatMap { EmailAddress(new: $0) } : nil
+      all.isTrue("email_verified")
+        ? all["email"]?.string.flatMap { EmailAddress(stated: $0) }.flatMap { EmailAddress(new: $0.typed) } : nil
     }
   }
 
@@ -37,6 +38,8 @@ struct IdentityTokens: Sendable {
   static let nonceLengths = 16...256
   /// How far the issuer's clock may be ahead.
   static let skew = Duration.seconds(60)
+  /// How long ago a token may have been issued, whatever its end is: an app may hold it for a while (section 3.1.3.7, item 10).
+  static let longest = Duration.seconds(86_400)
 
   let keys: KeySet
   let clientIDs: Set<String>
@@ -57,10 +60,12 @@ struct IdentityTokens: Sendable {
     else { throw .invalid }
     guard let key = try await keys.key(named: header.keyID), let payload = token.payload(under: header, signedBy: key),
       let json = JSONValue(payload), let iss = json["iss"]?.string, let sub = json["sub"]?.string,
-      let claimed = json["nonce"]?.string, let end = json.time("exp")?.advanced(by: grace)
+      let claimed = json["nonce"]?.string, let end = json.time("exp")?.advanced(by: grace),
+      let issued = json.time("iat")
     else { throw .invalid }
     guard isIssuer(iss, json["tid"]?.string), isForClient(json), !end.hasPassed(at: time), json["events"] == nil,
-      [json.time("iat"), json.time("nbf")].allSatisfy({
+      !issued.advanced(by: IdentityTokens.longest).hasPassed(at: time),
+      [issued, json.time("nbf")].allSatisfy({
         $0?.advanced(by: .zero - IdentityTokens.skew).isAhead(of: time) != true
       }),
       IdentityTokens.nonceLengths.contains(nonce.utf8.count), isNonce(claimed, nonce),
@@ -97,6 +102,15 @@ extension IdentityTokens {
     self.init(
       keys: KeySet(url: apple.keysURL, transport: apple.transport, now: now), clientIDs: apple.clientIDs,
       isIssuer: { issuer, _ in issuer == apple.issuer }, issuer: apple.issuer)
+  }
+}
+
+extension EmailAddress {
+  /// An address as a provider states it; `nil` for a text that is more than one. With a space or a line end it is not the address
+  /// that the provider has verified.
+  init?(stated text: String) {
+    self.init(text)
+    guard typed.utf8.elementsEqual(text.utf8) else { return nil }
   }
 }
 

@@ -55,12 +55,12 @@ extension UpstreamSignIn {
     var user = UpstreamUser(
       provider: provider.id, identity: identity, name: mapping.names.lazy.compactMap { json.word($0) }.first)
     guard let list = mapping.emailsEndpoint else {
-      user.email = mapping.email.flatMap { json.word($0) }.flatMap { EmailAddress($0) }
+      user.email = mapping.email.flatMap { json.word($0) }.flatMap { EmailAddress(stated: $0) }
       user.isEmailVerified = user.email != nil && mapping.emailVerified.map { json.isTrue($0) } ?? false
       return user
     }
     let primary = try await document(at: list, with: token, backend).array?.first { $0.isTrue("primary") }
-    user.email = primary?.word("email").flatMap { EmailAddress($0) }
+    user.email = primary?.word("email").flatMap { EmailAddress(stated: $0) }
     user.isEmailVerified = user.email != nil && primary?.isTrue("verified") == true
     return user
   }
@@ -90,7 +90,7 @@ extension UpstreamUser {
   /// - Parameter json: the standard claims (OpenID Connect Core 1.0 section 5.1).
   fileprivate init(provider: String, identity: ExternalIdentity, profile json: JSONValue) {
     self.init(provider: provider, identity: identity)
-    email = json.word("email").flatMap { EmailAddress($0) }
+    email = json.word("email").flatMap { EmailAddress(stated: $0) }
     isEmailVerified = email != nil && json.isTrue("email_verified")
     name = ["name", "preferred_username"].lazy.compactMap { json.word($0) }.first
   }

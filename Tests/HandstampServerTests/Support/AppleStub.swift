@@ -98,11 +98,12 @@ final class AppleStub: Sendable {
     var email: String? = "ada@example.org"
     var nonce: String? = AppleStub.nonce
     var expiresAt: UnixTime
-    var issuedAt: UnixTime?
+    var issuedAt: UnixTime
     var crit = ""
 
     init(until expiresAt: UnixTime, _ change: (inout Token) -> Void = { _ in }) {
       self.expiresAt = expiresAt
+      issuedAt = expiresAt.advanced(by: .seconds(-300))
       change(&self)
     }
 
@@ -110,7 +111,7 @@ final class AppleStub: Sendable {
       let header = #"{"alg":"\#(alg)","kid":"\#(kid)"\#(crit)}"#
       var payload = #"{"iss":"\#(issuer)","aud":"\#(audience)","sub":"\#(subject)","exp":\#(expiresAt.seconds)"#
       if let email { payload += #","email":"\#(email)","email_verified":true"# }
-      if let issuedAt { payload += #","iat":\#(issuedAt.seconds)"# }
+      payload += #","iat":\#(issuedAt.seconds)"#
       if let nonce {
         payload += #","nonce":"\#(SHA256.hash(data: Array(nonce.utf8)).map { hex($0) }.joined())""#
       }

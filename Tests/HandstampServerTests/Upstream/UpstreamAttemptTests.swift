@@ -161,6 +161,10 @@ import Testing
       $0.answers["/user/emails"] = .json(#"[{"email":"ada@example.org","primary":true,"verified":false}]"#)
     }
     #expect(try await world.finish(attempt, ["iss": ""]).user.isEmailVerified == false)
+    provider.set {
+      $0.answers["/user/emails"] = .json(#"[{"email":" ada@example.org\n","primary":true,"verified":true}]"#)
+    }
+    #expect(try await world.finish(attempt, ["iss": ""]).user.email == nil, "more than an address")
     for body in [#"{"login":"octocat"}"#, #"{"id":""}"#, "[]", "no JSON", #"{"id":1.5}"#] {
       provider.set { $0.answers["/user"] = .json(body) }
       await refused("upstream_invalid") { () async throws(UpstreamError) in try await world.finish(attempt, ["iss": ""])

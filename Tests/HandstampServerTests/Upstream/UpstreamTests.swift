@@ -41,6 +41,14 @@ import Testing
     await #expect(throws: UpstreamError.self) { try await world.finish(other, ["iss": ScriptedProvider.issuer + "/"]) }
   }
 
+  @Test(arguments: [#" ada@example.org"#, #"ada@example.org\n"#, #"ada@example.org\u2028"#, #"\tada@example.org "#])
+  func `takes an address with more than an address for none`(_ email: String) async throws {
+    let world = try UpstreamWorld { $0.trustsEmail = true }
+    world.provider.set { $0.answers["/me"] = .json(#"{"sub":"u-1","email":"\#(email)","email_verified":true}"#) }
+    let user = try await world.outcome(["email": #""\#(email)""#, "email_verified": "true"]).user
+    #expect(user.email == nil && !user.isEmailVerified)
+  }
+
   @Test func `asks for the code with PKCE, state and nonce, and redeems it with the verifier`() async throws {
     let world = try UpstreamWorld()
     let attempt = try await world.begin()
@@ -89,6 +97,9 @@ import Testing
     ("no nonce", { world, _ in world.token() }),
     ("expired", { $0.token(["nonce": $1, "exp": "\($0.clock.now.seconds - 60)"]) }),
     ("no end", { $0.token(["nonce": $1, "exp": ""]) }),
+    ("no time of issue", { $0.token(["nonce": $1, "iat": ""]) }),
+    ("a year old", { $0.token(["nonce": $1, "iat": "\($0.clock.now.seconds - 365 * 86_400)"]) }),
+    ("a day old", { $0.token(["nonce": $1, "iat": "\($0.clock.now.seconds - 86_400)"]) }),
     ("from the future", { $0.token(["nonce": $1, "iat": "\($0.clock.now.seconds + 62)"]) }),
     ("not valid yet", { $0.token(["nonce": $1, "nbf": "\($0.clock.now.seconds + 62)"]) }),
     ("no subject", { $0.token(["nonce": $1, "sub": #""""#]) }),
@@ -143,7 +154,10 @@ import Testing
   @Test func `allows clocks to differ by a minute, and this client among several`() async throws {
     let world = try UpstreamWorld()
     let now = world.clock.now.seconds
-    for claims in [["exp": "\(now - 59)"], ["iat": "\(now + 59)"], ["aud": #"["other","forum"]"#, "azp": #""forum""#]] {
+    for claims in [
+      ["exp": "\(now - 59)"], ["iat": "\(now + 59)"], ["iat": "\(now - 86_399)"],
+      ["aud": #"["other","forum"]"#, "azp": #""forum""#],
+    ] {
       #expect(try await world.outcome(claims).user.identity.subject == "u-1")
     }
   }
