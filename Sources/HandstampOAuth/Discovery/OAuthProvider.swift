@@ -54,7 +54,7 @@ public struct OAuthProvider: Sendable, Hashable {
   /// Whether `invalid_grant` with one of these in `suberror` asks for the user, and leaves the refresh token as it is.
   var pauses: Set<String> = []
   /// Whether the issuer of tokens is that of the user's tenant: `{tenantid}` in the metadata stands for the claim `tid`.
-  var hasTenants = false
+  package var hasTenants = false
   /// Whether a refresh repeats the redirect URI.
   var repeatsRedirectURI = false
   /// Whether the server is another one for sign-ins with the scope `openid`: then only the metadata counts.

@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampOAuth
 import HandstampRegistry
 import HandstampSupport
 
@@ -57,6 +58,11 @@ extension UpstreamProvider {
     else { return "has an address that is not an https URL, nor http on this machine" }
     guard !clientID.isEmpty else { return "has no client ID" }
     guard userInfo != nil || scopes.contains("openid") else { return "lacks the scope openid" }
+    // Microsoft, "Migrate away from using email claims for user identification or authorization".
+    let shared = issuer.split(separator: "/").first { ["common", "organizations"].contains($0.lowercased()) }
+    if trustsEmail, let shared, OAuthProvider(of: issuer)?.hasTenants == true {
+      return "trusts addresses of all of Microsoft's tenants (\(shared)), each of whose administrators can choose any address"
+    }
     if case .domains(let domains) = signUp {
       guard !domains.isEmpty, domains.allSatisfy({ EmailAddress(new: "a@" + $0) != nil }) else {
         return "lets people of something else than domains sign up"

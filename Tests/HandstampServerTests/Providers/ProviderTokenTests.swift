@@ -112,6 +112,8 @@ import Testing
       $0.userInfo = UserInfoMapping()
       $0.userInfo?.userInfoEndpoint = "http://provider.example/me"
     },
+    with { ($0.issuer, $0.trustsEmail) = ("https://login.microsoftonline.com/common/v2.0", true) },
+    with { ($0.issuer, $0.trustsEmail) = ("https://login.microsoftonline.us/Organizations/v2.0", true) },
     with { $0.logo = PageSettings.Image(bytes: Array(repeating: 0, count: 300_000), type: "image/png") },
   ]
 
@@ -125,6 +127,13 @@ import Testing
       return
     }
     #expect(!words.contains("secret"))
+  }
+
+  @Test func `may trust the addresses of one tenant at Microsoft, and let those of all sign in`() {
+    let tenant = "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
+    for (issuer, trusts) in [(tenant, true), ("https://login.microsoftonline.com/common/v2.0", false)] {
+      #expect(Self.with { ($0.issuer, $0.trustsEmail) = (issuer, trusts) }.first?.defect == nil, "\(issuer)")
+    }
   }
 
   @Test func `needs a transport, and may be on this machine without TLS`() async throws {
