@@ -138,9 +138,9 @@ actor KeySet {
       maximumResponseSize: JWKSet.longest)
     let answer: TransportResponse
     do throws(TransportError) { answer = try await transport.send(request) } catch {
-      throw .keysUnavailable("cannot fetch the keys: \(error)")
+      throw .keysUnavailable("cannot fetch \(url): \(error)")
     }
-    guard answer.status == 200 else { throw .keysUnavailable("the key server returned \(answer.status)") }
+    guard answer.status == 200 else { throw .keysUnavailable("\(url) returned \(answer.status)") }
     return answer
   }
 

@@ -153,7 +153,7 @@ struct ErrorMapper: Sendable {
       logger.info("Sign-in with Apple refused")
       return .badIDToken
     case .keysUnavailable(let cause):
-      logger.error("Apple's keys unavailable", metadata: ["handstamp.cause": "\(cause)"])
+      logger.error("Keys of a provider unavailable", metadata: ["handstamp.cause": "\(cause)"])
       return .unavailable
     // RFC 9449 section 7.1.
     case .proofInvalid:
