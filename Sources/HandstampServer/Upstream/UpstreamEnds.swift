@@ -15,13 +15,13 @@ struct UpstreamEnds: Sendable {
 
   /// Verifies a token and applies the ends that it tells of. They are stored when this returns.
   ///
+  /// - Parameter id: the `jti` that it must have; `nil` for any.
   /// - Throws: ``TokenError/event(_:)``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
-  /// - Returns: the `jti`.
-  @discardableResult
   func apply(
-    _ token: String, _ kind: UpstreamEventSource.Kind, from source: UpstreamEventSource, logger: Logger
-  ) async throws -> String {
-    try await source.apply(token, kind, to: registry, at: clock.read(), logger: logger) { outcome in
+    _ token: String, _ kind: UpstreamEventSource.Kind, named id: String? = nil, from source: UpstreamEventSource,
+    logger: Logger
+  ) async throws {
+    try await source.apply(token, kind, named: id, to: registry, at: clock.read(), logger: logger) { outcome in
       switch outcome {
       case .repeated: metrics.update { $0.upstreamRepeats += 1 }
       case .applied(let ended):
@@ -43,15 +43,16 @@ struct UpstreamEnds: Sendable {
 extension UpstreamEventSource {
   /// Verifies a token and applies the ends that it tells of. They are stored when this returns.
   ///
-  /// - Parameter applied: is called after each of them.
+  /// - Parameters:
+  ///   - id: the `jti` that it must have; `nil` for any.
+  ///   - applied: is called after each of them.
   /// - Throws: ``TokenError/event(_:)``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
-  /// - Returns: the `jti`.
-  @discardableResult
   func apply(
-    _ token: String, _ kind: Kind, to registry: Registry, at time: ServerClock.Reading, logger: Logger,
-    applied: (UpstreamEndOutcome) -> Void = { _ in }
-  ) async throws -> String {
+    _ token: String, _ kind: Kind, named id: String? = nil, to registry: Registry, at time: ServerClock.Reading,
+    logger: Logger, applied: (UpstreamEndOutcome) -> Void = { _ in }
+  ) async throws {
     let (event, ends) = try await ends(in: token, kind, at: time)
+    guard id == nil || id == event else { throw TokenError.event(.invalid_request, "named by another jti") }
     for (number, end) in ends.enumerated() {
       // Each of several events in a token counts as one.
       var end = end
@@ -62,11 +63,10 @@ extension UpstreamEventSource {
       logger.info(
         "Event of a provider applied",
         metadata: [
-          "handstamp.provider": "\(id)", "handstamp.change": "\(end.change.rawValue)",
+          "handstamp.provider": "\(self.id)", "handstamp.change": "\(end.change.rawValue)",
           "handstamp.count": "\(ended.count)",
         ])
     }
-    return event
   }
 }
 

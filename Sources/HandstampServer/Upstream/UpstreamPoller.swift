@@ -123,8 +123,7 @@ struct UpstreamPoller: NamedService {
     var outcome = Outcome()
     for (id, token) in answer.tokens.sorted(by: { $0.key < $1.key }) {
       do {
-        let event = try await ends.apply(token, .event, from: source, logger: logger)
-        guard event == id else { throw TokenError.event(.invalid_request, "named by another jti") }
+        try await ends.apply(token, .event, named: id, from: source, logger: logger)
         outcome.applied.append(id)
       } catch TokenError.event(let refusal) {
         ends.record(refusal, from: source, logger: logger)
