@@ -11,12 +11,12 @@ extension World {
   /// Signs in by a provider.
   fileprivate func signInThere(
     _ device: String = "phone", as identity: ExternalIdentity = adaThere, sid: String? = "s1",
-    at proven: UnixTime? = start,
-    now: UnixTime = start
+    at proven: UnixTime? = start, asked: UnixTime? = nil, now: UnixTime = start
   ) async throws -> NewSession {
     let account = try await registry.account(self.ada.id)
     var use = CredentialUse(account: try #require(account), way: .provider, methods: [.federated], changes: [])
     use.upstream = UpstreamSession(identity: identity, sid: sid, authenticatedAt: proven)
+    use.upstream?.askedAt = asked
     let device = DeviceInfo(id: DeviceID(device), name: device, platform: "linux")
     return try await registry.createSession(by: use, SessionStart(device: device), now: now)
   }
@@ -223,6 +223,25 @@ extension World {
     // A year later, only the state counts.
     let year = after(.seconds(365 * 86_400))
     #expect(try await begins(year, now: year) == ![.disabled, .purged].contains(change))
+  }
+
+  /// The ID token has no `auth_time`, or that of a session there that goes on. Some providers keep the `sid`, too.
+  @Test(arguments: [nil, start, after(.seconds(-3600))] as [UnixTime?], ["s1", nil])
+  func `lets a browser in that was sent there to sign in anew after it`(proven: UnixTime?, sid: String?) async throws {
+    let world = try await World()
+    // The provider's clock is ahead.
+    _ = try await world.end(sid: sid, at: after(.seconds(50)), now: after(.seconds(10)))
+    func begins(asked: UnixTime?) async throws -> Bool {
+      do {
+        _ = try await world.signInThere(at: proven, asked: asked, now: after(.seconds(20)))
+        return true
+      } catch RegistryError.upstreamEnded { return false }
+    }
+    #expect(try await !begins(asked: nil))
+    #expect(try await !begins(asked: after(.seconds(10))), "it may have been answered before the end")
+    #expect(try await begins(asked: after(.milliseconds(10_001))))
+    _ = try await world.end(.disabled, at: after(.seconds(12)), event: "e2", now: after(.seconds(12)))
+    #expect(try await !begins(asked: after(.seconds(13))))
   }
 
   @Test func `by a session is final for that session`() async throws {

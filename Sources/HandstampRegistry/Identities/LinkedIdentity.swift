@@ -81,6 +81,8 @@ public struct IdentityProof: Sendable, Hashable {
   public var session: String?
   /// When the user signed in there; `nil` if the provider does not say.
   public var authenticatedAt: UnixTime?
+  /// See ``UpstreamSession/askedAt``.
+  package var askedAt: UnixTime?
   /// When a session that begins by it ends at the latest (IPSIE `session_expiry`).
   public var latestExpiry: UnixTime?
   /// Its own mark, if it could be presented again: it counts once.

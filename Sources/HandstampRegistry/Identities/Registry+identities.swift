@@ -230,5 +230,6 @@ extension CredentialUse {
     latestExpiry = proof.latestExpiry
     upstream = UpstreamSession(
       identity: proof.identity, sid: proof.session, authenticatedAt: proof.authenticatedAt)
+    upstream?.askedAt = proof.askedAt
   }
 }

@@ -137,7 +137,9 @@ extension Registry {
         return item
       }
     }
-    let later = { (mark: inout UpstreamMark) in mark.endedAt = max(mark.endedAt ?? end.at, end.at) }
+    let later = { (mark: inout UpstreamMark) in
+      (mark.endedAt, mark.heardAt) = (max(mark.endedAt ?? end.at, end.at), now)
+    }
     if let session = end.session { return try await change(session, lasting: UpstreamMark.lives.session, later) }
     guard let user = end.user else { return }
     try await change(user, lasting: UpstreamMark.lives.user) { mark in

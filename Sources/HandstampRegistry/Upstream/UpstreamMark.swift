@@ -11,8 +11,10 @@ struct UpstreamMark: StoredPayload, Equatable {
   /// How long before the write a user may have signed in, if the provider does not say when.
   static let unsure = Duration.seconds(60)
 
-  /// The latest end.
+  /// The latest end, by the provider's clock.
   var endedAt: UnixTime?
+  /// When the latest was announced here, by this server's clock.
+  var heardAt: UnixTime?
   /// Whether the provider's account is disabled or deleted: no session begins by it.
   var isDisabled = false
   /// When the provider last said so, or the contrary.
@@ -23,14 +25,27 @@ struct UpstreamMark: StoredPayload, Equatable {
   var fields: [String: String?] {
     [
       "ended": endedAt.map { String($0.milliseconds) }, "disabled": isDisabled ? "1" : nil,
-      "state": stateAt.map { String($0.milliseconds) },
+      "heard": heardAt.map { String($0.milliseconds) }, "state": stateAt.map { String($0.milliseconds) },
     ]
   }
 
   init?(fields: [String: String]) {
     endedAt = fields.time("ended")
+    heardAt = fields.time("heard")
     isDisabled = fields["disabled"] != nil
     stateAt = fields.time("state")
+  }
+
+  /// Whether it stops a sign-in.
+  ///
+  /// - Parameter since: when the user signed in at the provider; `nil` stops it after any end.
+  func stops(_ upstream: UpstreamSession, since: UnixTime?) -> Bool {
+    if isDisabled { return true }
+    guard let endedAt, since.map({ endedAt >= $0 }) ?? true else { return false }
+    // The user has signed in there anew, whatever `auth_time` and `sid` say: the browser was sent there after the end, and to do so
+    // (OpenID Connect Core 1.0 section 3.1.2.1, `max_age`).
+    guard let heardAt, let asked = upstream.askedAt else { return true }
+    return asked <= heardAt
   }
 
   init(_ item: StoredItem) { self = PayloadCoding.value(UpstreamMark.self, item.payload) ?? UpstreamMark() }
@@ -52,11 +67,11 @@ extension Registry {
     guard let upstream else { return [] }
     let keys = upstream.keys
     let since = upstream.authenticatedAt ?? now.advanced(by: .zero - UpstreamMark.unsure)
-    var changes = try await expectation(of: keys.user, now: now) { mark in
-      mark.isDisabled || mark.endedAt.map { $0 >= since } ?? false
-    }
+    var changes = try await expectation(of: keys.user, now: now) { $0.stops(upstream, since: since) }
     // An ID is never that of another session.
-    if let session = keys.session { changes += try await expectation(of: session, now: now) { $0.endedAt != nil } }
+    if let session = keys.session {
+      changes += try await expectation(of: session, now: now) { $0.stops(upstream, since: nil) }
+    }
     let noted = try await dependents(on: keys.user)
     let live = Set(noted.filter { $0.row?.end == nil && $0.row != nil }.compactMap(\.dependency.key))
     for former in noted where former.row.map({ $0.end != nil }) ?? true {

@@ -15,6 +15,8 @@ public struct UpstreamSession: Sendable, Hashable {
   /// When the user signed in at the provider: `auth_time` of the ID token, without it `iat`. An end that the provider has announced
   /// for the same moment or later stops the sign-in. `nil` if that is not known: then one of the last minute does.
   public let authenticatedAt: UnixTime?
+  /// When the browser was sent there to sign in anew; `nil` if it was not asked to.
+  package var askedAt: UnixTime?
 
   public init(identity: ExternalIdentity, sid: String?, authenticatedAt: UnixTime?) {
     self.identity = identity

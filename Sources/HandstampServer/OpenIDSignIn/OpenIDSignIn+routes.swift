@@ -18,8 +18,13 @@ extension OpenIDSignIn {
     let asked = try? FormFields(Array((request.uri.query ?? "").utf8))
     // A longer one would not fit into the cookie.
     let next = NextPage(asked?["next"]).asked.flatMap { $0.utf8.count <= UpstreamSignIn.longestContext ? $0 : nil }
+    return await leave(next ?? "/")
+  }
+
+  /// - Parameter parameters: additional ones of the authorization request.
+  private func leave(_ next: String, _ parameters: [String: String] = [:]) async -> Response {
     do throws(UpstreamError) {
-      let start = try await upstream.begin(for: next ?? "/", boundTo: "", at: now())
+      let start = try await upstream.begin(for: next, boundTo: "", parameters: parameters, at: now())
       return .seeOther(
         start.url,
         [
@@ -47,7 +52,11 @@ extension OpenIDSignIn {
         return failed(code: "sign_up_closed")
       }
       new = begun
-    } catch { throw ProblemError(error) }
+    } catch {
+      // The user signs in there anew, as at the server's own pages.
+      guard error == .upstreamEnded, outcome.user.askedAt == nil else { throw ProblemError(error) }
+      return await leave(outcome.context, ["max_age": "0"])
+    }
     logger.info(
       "Signed in",
       metadata: ["handstamp.provider": "\(provider.id)", "handstamp.session": "\(new.row.id)"])

@@ -128,10 +128,12 @@ extension AccountService {
 extension UpstreamUser {
   /// The sign-in as the registry takes it.
   func proof(_ nonce: OneTimeTokenRecord?, at time: ServerClock.Reading) -> IdentityProof {
-    IdentityProof(
+    var proof = IdentityProof(
       identity, provider: provider, label: email?.typed ?? name ?? "",
       methods: AuthenticationMethods(provider: methods, isDated: authenticatedAt != nil), session: session,
       authenticatedAt: authenticatedAt.map { min($0, time.latest) }, latestExpiry: sessionExpiry, nonce: nonce)
+    proof.askedAt = askedAt
+    return proof
   }
 }
 

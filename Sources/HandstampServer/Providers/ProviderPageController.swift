@@ -20,7 +20,10 @@ struct ProviderPageController: Sendable {
     let visit = try await web.browserRequest(request, context)
     try web.limits.take(.passwords, from: visit.caller.client, .own)
     var response = try await answer(request, provider, visit)
-    response.headers.add([ResponseCookie(name: provider.cookie, value: nil)])
+    // Unless another attempt has begun.
+    if !response.headers[values: .setCookie].contains(where: { $0.hasPrefix(provider.cookie + "=") }) {
+      response.headers.add([ResponseCookie(name: provider.cookie, value: nil)])
+    }
     return response
   }
 
@@ -43,7 +46,12 @@ struct ProviderPageController: Sendable {
     guard errand.isMet(by: outcome.user) else {
       return web.show(web.failed("provider_stale", at: provider.provider, back: errand.next), visit)
     }
-    return try await finish(errand, outcome.user, provider.provider, visit)
+    do { return try await finish(errand, outcome.user, provider.provider, visit) } catch RegistryError.upstreamEnded
+      where outcome.user.askedAt == nil
+    {
+      // Perhaps by a session there that began before the end, or the provider does not say when: a new sign-in decides.
+      return try await web.leave(visit, to: provider, errand.purpose, next: errand.next, isFresh: false, asks: true)
+    }
   }
 
   private func finish(

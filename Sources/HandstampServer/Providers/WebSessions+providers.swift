@@ -34,17 +34,21 @@ extension WebSessions {
       isFresh: confirms || visit.web != nil || purpose.asked?.signIn.wantsSignIn == true)
   }
 
-  /// Sends the browser to the provider that the form names.
+  /// Sends the browser to a provider.
   ///
   /// By a page that goes on by itself, not by a redirect: browsers apply `form-action` to every redirect after a form, and providers
   /// redirect to hosts that this server does not know.
   ///
-  /// - Parameter isFresh: whether the user has to sign in there again.
+  /// - Parameters:
+  ///   - provider: `nil` for the one that the form names.
+  ///   - isFresh: whether the user has to sign in there again.
+  ///   - asks: whether the user is asked to sign in there again, however the provider dates that.
   func leave(
-    _ visit: BrowserRequest, _ purpose: ProviderErrand.Purpose, next: String, isFresh: Bool
+    _ visit: BrowserRequest, to provider: UpstreamSignIn? = nil, _ purpose: ProviderErrand.Purpose, next: String,
+    isFresh: Bool, asks: Bool = false
   ) async throws -> Response {
     try limits.take(.passwords, from: visit.caller.client, .own)
-    let provider = try service.provider(visit.form?["provider"])
+    let provider = try provider ?? service.provider(visit.form?["provider"])
     let time = clock.read()
     let errand = PayloadCoding.text(
       ProviderErrand(
@@ -57,7 +61,7 @@ extension WebSessions {
     do throws(UpstreamError) {
       start = try await provider.begin(
         for: errand, boundTo: visit.formCookie,
-        parameters: isFresh && provider.provider.userInfo == nil ? ["max_age": "0"] : [:], at: time.now)
+        parameters: (isFresh || asks) && provider.provider.userInfo == nil ? ["max_age": "0"] : [:], at: time.now)
     } catch { return refusal(of: error, at: provider.provider, back: next, visit) }
     var page = Page.message(
       "provider_next", ["provider": .text(provider.provider.name)], icon: "sign-in",

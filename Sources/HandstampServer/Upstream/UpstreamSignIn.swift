@@ -59,8 +59,11 @@ struct UpstreamSignIn: Sendable {
     let flow = try await UpstreamError.mapping { () async throws(SessionError) in
       try await backend.begin(redirectURI: redirectURI, hints: parameters)
     }
+    // OpenID Connect Core 1.0 section 3.1.2.1.
+    let asks = parameters["max_age"] == "0" || parameters["prompt"]?.split(separator: " ").contains("login") == true
     let attempt = UpstreamAttempt(
-      memory: flow.memory, context: context, expiresAt: now.advanced(by: UpstreamSignIn.life))
+      memory: flow.memory, context: context, askedAt: asks ? now : nil,
+      expiresAt: now.advanced(by: UpstreamSignIn.life))
     guard let sealed = mint.seal(attempt.json, for: .upstreamAttempt, boundTo: binding(browser)) else {
       throw .unavailable("the attempt cannot be sealed")
     }
@@ -90,10 +93,11 @@ struct UpstreamSignIn: Sendable {
       let flow = try await backend.begin(redirectURI: redirectURI, hints: [:], memory: attempt.memory)
       return try await backend.tokens(of: flow, with: Secret(redirectURI + "?" + query))
     }
-    let user =
+    var user =
       if let mapping = provider.userInfo {
         try await self.user(accessToken: answer.access_token, mapping, backend)
       } else { try await self.user(answer, nonce: attempt.memory.nonce ?? "", backend, at: time) }
+    user.askedAt = attempt.askedAt
     return UpstreamOutcome(user: user, context: attempt.context, idToken: answer.id_token.map { Secret($0) })
   }
 
@@ -120,12 +124,15 @@ struct UpstreamSignIn: Sendable {
 private struct UpstreamAttempt {
   var memory: AuthorizationFlow.Memory
   var context: String
+  /// When it began, if it asks the user to sign in anew.
+  var askedAt: UnixTime?
   var expiresAt: UnixTime
 
   var json: [UInt8] {
     var json = JSONText([("state", memory.state), ("verifier", memory.verifier.withExposed { $0 })])
     json.add("nonce", ifPresent: memory.nonce)
     json.add("context", context)
+    if let askedAt { json.add("asked_at", askedAt.milliseconds) }
     json.add("expires_at", expiresAt.milliseconds)
     return json.finished
   }
@@ -138,6 +145,7 @@ extension UpstreamAttempt {
     else { return nil }
     memory = AuthorizationFlow.Memory(state: state, nonce: json["nonce"]?.string, verifier: Secret(verifier))
     self.context = context
+    askedAt = json["asked_at"]?.integer.map { UnixTime(milliseconds: $0) }
     expiresAt = UnixTime(milliseconds: end)
   }
 }

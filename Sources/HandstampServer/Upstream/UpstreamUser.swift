@@ -16,6 +16,8 @@ struct UpstreamUser: Sendable, Hashable {
   var session: String?
   /// When the user proved to be the account's owner, `auth_time`.
   var authenticatedAt: UnixTime?
+  /// When the browser was sent there to sign in anew; `nil` if it was not asked to, and for ID tokens of apps.
+  var askedAt: UnixTime?
   /// How, `amr` (RFC 8176).
   var methods: [String] = []
   var acr: String?

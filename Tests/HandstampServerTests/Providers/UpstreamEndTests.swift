@@ -54,6 +54,32 @@ import Testing
     }
   }
 
+  /// The page of the provider that a browser is sent to once more, to sign in anew.
+  private func again(_ answer: Browser.BrowserResponse) throws -> String {
+    let refresh = try #require(answer.header("refresh"), "\(answer.status) \(answer.title)")
+    #expect(refresh.contains("max_age=0"))
+    return String(refresh.dropFirst("0; url=".count))
+  }
+
+  /// The user comes back by a session there that has outlived the end.
+  @Test func `asks a browser to sign in there anew, which then counts`() async throws {
+    try await ProviderPair.run { pair async throws in
+      let ada = try await pair.person("ada@example.org")
+      let browser = pair.browser
+      let back = try await pair.visit(try await pair.leave(browser), as: "ada@example.org")
+      let end = UpstreamEnd(
+        issuer: ProviderPair.issuer, subject: ada.account, sid: nil,
+        at: pair.test.clock.now.advanced(by: .seconds(30)), event: "e", provider: "Work")
+      _ = try await pair.registry.endSessions(upstream: end, now: pair.test.clock.now)
+      pair.test.clock.advance(by: .seconds(1))
+      let url = try again(try await browser.get(back))
+      #expect(try await pair.account(of: browser) == nil)
+      let answer = try await browser.get(try await pair.visit(url, as: "ada@example.org"))
+      #expect(answer.status == 303)
+      #expect(try await pair.account(of: browser) != nil)
+    }
+  }
+
   /// The browser is on its way back when the user is disabled at the provider.
   @Test func `stops a sign-in in a browser that is under way`() async throws {
     try await ProviderPair.run { pair async throws in
@@ -64,7 +90,9 @@ import Testing
         issuer: ProviderPair.issuer, subject: ada.account, sid: nil, change: .disabled, at: pair.test.clock.now,
         event: "e", provider: "Work")
       _ = try await pair.registry.endSessions(upstream: end, now: pair.test.clock.now)
-      let answer = try await browser.get(back)
+      let url = try again(try await browser.get(back))
+      pair.test.clock.advance(by: .seconds(1))
+      let answer = try await browser.get(try await pair.visit(url, as: "ada@example.org"))
       #expect(answer.status == 403 && answer.title == "This sign-in has ended")
       #expect(try await pair.account(of: browser) == nil)
       #expect(try await pair.registry.account(identity: pair.identity(ada)) == nil, "nor does an account begin")
@@ -434,12 +462,15 @@ import Testing
       provider.polling = UpstreamPolling(endpoint: Announcer.issuer + "/poll", token: Secret("a bearer token"))
       $0.providers = [provider]
     } body: { test async throws in
-      let one = try await test.begin()
+      let (one, two) = (try await test.begin(), try await test.begin("laptop", sid: "s2"))
       let now = test.clock.now
       let before = await mailbox.requests(1).count
       let event = Announcer.event(.sessionRevoked)
+      let other = #"{"format":"complex","session":{"format":"opaque","id":"s2"}}"#
+      let first = #"{"format":"complex","session":{"format":"opaque","id":"s1"}}"#
       mailbox.put([
-        "good": up.event(event, at: now, id: "good").text(), "named": up.event(event, at: now, id: "another").text(),
+        "good": up.event(event, at: now, id: "good").text(["sub_id": first]),
+        "named": up.event(event, at: now, id: "another").text(["sub_id": other]),
         "bad": up.event(event, at: now, id: "bad").unsigned,
       ])
       // The first request after the tokens gets them, the one after that acknowledges.
@@ -450,6 +481,7 @@ import Testing
       #expect(told["ack"]?.array?.compactMap(\.string) == ["good"])
       #expect(told["setErrs"]?["bad"]?["err"]?.string == "invalid_request")
       #expect(told["setErrs"]?["named"]?["err"]?.string == "invalid_request")
+      #expect(try await test.end(of: two.access) == nil, "what is reported as refused is not applied")
       #expect(
         requests.allSatisfy {
           $0.headers.contains { $0.name == "Authorization" && $0.value == "Bearer a bearer token" }

@@ -134,6 +134,29 @@ private struct Rerouted: Transport {
     }
   }
 
+  @Test func `ask a browser to sign in anew if the provider has ended its sign-in meanwhile`() async throws {
+    try await Forum.run { forum in
+      let (browser, now) = (Browser(forum.base), forum.provider.clock.now)
+      let back = try await forum.callback(
+        of: "/sign-in/with/own?next=%2Fnotes", browser, at: Browser(forum.provider.client.base))
+      let end = UpstreamEnd(
+        issuer: "https://id.example.org", subject: forum.ada.account, sid: nil, at: now.advanced(by: .seconds(30)),
+        event: "e", provider: "Our accounts")
+      _ = try await forum.registry.endSessions(upstream: end, now: now)
+      forum.provider.clock.advance(by: .seconds(1))
+      let again = try await browser.get(back)
+      #expect(again.status == 303 && again.fields["max_age"] == "0")
+      let (accounts, page) = (Browser(forum.provider.client.base), try Forum.path(again.location))
+      let signedIn = try await accounts.press(
+        "sign-in", on: try await accounts.get(page), at: page,
+        [("email", "ada@example.org"), ("password", TestServer.password)])
+      let there = try await accounts.get(try Forum.path(signedIn.location))
+      let answer = try await browser.get(try Forum.path(there.location))
+      #expect(answer.location == "/notes")
+      #expect(try await browser.get("/notes").status == 200)
+    }
+  }
+
   @Test func `sign a browser out when the provider does`() async throws {
     try await Forum.run { forum in
       let browser = Browser(forum.base)
