@@ -8,6 +8,12 @@ extension IPAddress {
       : IPAddress.global?.contains(self) == true && !IPAddress.specialOfVersion6.contains { $0.contains(self) }
   }
 
+  /// Whether it leads to this machine's own link alone, where a cloud gives a machine its credentials without asking for any.
+  var isOfLink: Bool { IPAddress.linkLocal.contains { $0.contains(self) } }
+
+  /// RFC 3927 section 2.1, RFC 4291 section 2.5.6, and what Amazon's metadata service has in IPv6 ("Use IMDS").
+  private static let linkLocal = ["169.254.0.0/16", "fe80::/10", "fd00:ec2::/32"].compactMap { AddressRange($0) }
+
   private static let specialOfVersion4 = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",

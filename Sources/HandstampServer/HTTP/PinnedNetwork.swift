@@ -32,6 +32,9 @@ package struct PinnedNetwork: Sendable {
     guard allowingPrivate || addresses.allSatisfy(\.isPublic) else {
       throw DescribedError("its host has an address that is not public")
     }
+    guard !addresses.contains(where: \.isOfLink) else {
+      throw DescribedError("its host has a link-local address, which is never asked")
+    }
     return connect(host, addresses[abs(turn % addresses.count)])
   }
 }

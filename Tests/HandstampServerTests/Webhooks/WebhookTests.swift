@@ -188,6 +188,15 @@ import Testing
     }
   }
 
+  /// A cloud's metadata service is there, with credentials of the machine.
+  @Test(arguments: ["169.254.169.254", "fe80::1", "fe80::1%eth0", "::ffff:169.254.169.254", "fd00:ec2::254"])
+  func `is never asked at a link-local address, also with private ones allowed`(address: String) async throws {
+    _ = try await PinnedNetwork.local("10.1.2.3").open("crm.example.org", allowingPrivate: true)
+    await #expect(throws: DescribedError("its host has a link-local address, which is never asked")) {
+      _ = try await PinnedNetwork.local("10.1.2.3", address).open("crm.example.org", allowingPrivate: true)
+    }
+  }
+
   @Test(arguments: [
     "http://crm.example.org/", "ftp://crm.example.org/", "https://user@crm.example.org/", "https://", "crm.example.org",
     "https://crm.example.org\\@127.0.0.1/", "https://crm.example.org/#a", "https://crm.ex ample.org/",
