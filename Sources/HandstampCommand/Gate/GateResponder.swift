@@ -44,6 +44,12 @@ struct GateResponder: Sendable {
         .internalServerError, "internal", "The gate is not set up correctly",
         detail: "The proxy must send \(headers.uri) and \(headers.method).")
     }
+    // A proxy replaces the gate's own fields. The service would take another one for the gate's.
+    guard !request.headers.contains(where: { GateResponder.isReserved($0.name) }) else {
+      return .problem(
+        .forbidden, "field_reserved", "The request has a field of the gate's",
+        detail: "Fields that begin with Handstamp are set by the gate alone.")
+    }
     if passesPreflights, GateResponder.isPreflight(request, method) { return admission(nil) }
     guard let rule = GateResponder.rule(in: request) else {
       return .problem(
@@ -78,6 +84,13 @@ struct GateResponder: Sendable {
     return AuthenticationRule(
       acr: query.getAll("acr_values").flatMap { $0.split(separator: " ").map(String.init) },
       maxAge: seconds.min().map { .seconds($0) })
+  }
+
+  /// The fields that say who the client is. docs/gate.md has them in the configuration of each proxy.
+  static let fields: [HTTPField.Name] = [.subject, .session, .client, .scopes, .expires]
+
+  private static func isReserved(_ name: HTTPField.Name) -> Bool {
+    name.canonicalName.hasPrefix("handstamp") && !fields.contains(name)
   }
 
   /// All fields are there in any case, so that a proxy that copies them replaces what a client may have sent.

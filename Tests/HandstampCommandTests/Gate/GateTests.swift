@@ -64,9 +64,35 @@ extension Processes {
             #"Bearer error="insufficient_user_authentication", scope="pay", acr_values="phr x", max_age="3600""#)
             == true)
         #expect(text(refused).contains("insufficient_user_authentication"))
+        // No proxy would replace these.
+        for name in ["Handstamp-Groups", "HANDSTAMP-EMAIL", "handstamp_subject", "Handstamp.Session", "Handstamp"] {
+          let answer = try await send(
+            fixture.gate + "/verify",
+            [
+              ("Authorization", "Bearer \(session.access)"), ("X-Forwarded-Uri", "/pay"),
+              ("X-Forwarded-Method", "POST"), (name, "admin"),
+            ])
+          #expect(answer.status == 403 && JSONValue(answer.body)?["code"] == .string("field_reserved"), "\(name)")
+        }
         // A mistyped rule admits nothing.
         for wrong in ["max_age=5m", "max_age=-1", "max_age="] { #expect(try await verify(wrong).status == 500) }
       }
+    }
+
+    @Test func `sets the fields that the configurations on its page replace`() throws {
+      let root = (0..<4).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+      let page = try String(contentsOf: root.appendingPathComponent("docs/gate.md"), encoding: .utf8)
+      func fields(_ text: some StringProtocol) -> Set<String> {
+        Set(String(text).matches(of: #/Handstamp-\w+/#).map { String($0.output) })
+      }
+      func fields(ofLines start: String) -> Set<String> {
+        fields(page.split(separator: "\n").filter { $0.contains(start) }.joined(separator: " "))
+      }
+      let own = Set(GateResponder.fields.map(\.rawName))
+      #expect(own.count == 5, "docs/gate.md calls them the five fields")
+      #expect(fields(ofLines: "proxy_set_header Handstamp-") == own, "nginx")
+      #expect(fields(ofLines: "copy_headers ") == own, "Caddy")
+      #expect(fields(ofLines: "`/verify` answers 200 with") == own)
     }
 
     @Test func `tells services behind nginx and Caddy whose request it is, until the session ends`() async throws {
@@ -85,6 +111,8 @@ extension Processes {
             "Handstamp_Subject", "handstamp.session",
           ].map { ($0, "admin") }
           #expect(text(try await send(proxy + "/things", [token] + claims)) == identity)
+          let groups = try await send(proxy + "/things", [token, ("Handstamp-Groups", "admin")])
+          #expect(groups.status == (proxy == fixture.caddy ? 200 : 403), "Caddy has removed it")
           let none = try await send(proxy + "/things", claims)
           #expect(none.status == 401)
           let place = #"resource_metadata="\#(proxy)/.well-known/oauth-protected-resource""#
