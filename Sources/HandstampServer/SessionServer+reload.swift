@@ -38,6 +38,9 @@ extension SessionServer {
     reloaded.replace(by: server)
   }
 
+  /// Reads the files of the certificate now, and logs whether a new one is in use or cannot be used.
+  package func reloadCertificate() { reloaded.identity.withLock { $0 }?.reload(isAsked: true) }
+
   /// The server with the settings in use.
   var current: SessionServer { reloaded.server ?? self }
 }
@@ -50,6 +53,8 @@ final class ReloadedServer: Sendable {
   }
 
   private let content = Locked<Content?>(nil)
+  /// The certificate of the running listener, which settings do not change.
+  let identity = Locked<TLSIdentity?>(nil)
 
   var server: SessionServer? { content.withLock { $0?.server } }
   var responder: (any HTTPResponder<ServerContext>)? { content.withLock { $0?.responder } }

@@ -130,6 +130,7 @@ extension SessionServer {
       on: addresses, options: options, promptPaths: routes.promptPaths, metrics: metrics,
       logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
     try requireEncryption(on: addresses)
+    reloaded.identity.withLock { $0 = listener.identity }
     return listener
   }
 

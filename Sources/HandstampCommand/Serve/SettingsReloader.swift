@@ -41,6 +41,8 @@ struct SettingsReloader: Sendable {
 
   func reload() async {
     let logger = log.logger
+    // Whether or not the settings can be used.
+    server.reloadCertificate()
     do {
       let settings = try read()
       let former = current.withLock { $0 }

@@ -11,7 +11,7 @@ import ServiceLifecycle
 package struct Listener: Service, CustomStringConvertible {
   private let addresses: [ListeningAddress]
   private let host: ExchangeHost
-  private let identity: TLSIdentity?
+  let identity: TLSIdentity?
   private let descriptors: Int
   private let limits: (all: Int, perAddress: Int)
   private let notifier: ServiceNotifier

@@ -8,6 +8,8 @@ final class TLSIdentity: Sendable {
     var context: SecureContext
     /// The files that were last read, whether they could be used or not.
     var stamp: [TLSFiles.FileStamp]
+    /// Whether they could not be used.
+    var isRefused = false
   }
 
   let files: TLSFiles
@@ -33,17 +35,21 @@ final class TLSIdentity: Sendable {
   }
 
   /// Reads the files if they have changed.
-  func reload() {
-    let stamp = files.stamp
-    guard stamp != content.withLock({ $0.stamp }) else { return }
+  ///
+  /// - Parameter isAsked: reads them in any case, as an operator has asked for: files that cannot be used are logged again.
+  func reload(isAsked: Bool = false) {
+    let (stamp, former) = (files.stamp, content.withLock { $0 })
+    guard stamp != former.stamp || isAsked else { return }
     do throws(ListenError) {
       let context = try files.context()
       content.withLock { $0 = Content(context: context, stamp: stamp) }
+      // Files that a server may read since have the same stamp.
+      guard stamp != former.stamp || former.isRefused else { return }
       metrics.update { $0.certificatesLoaded += 1 }
       logger.notice("New certificate in use", metadata: ["handstamp.file": "\(files.certificate)"])
     } catch {
       // Half of a change, perhaps: the next look sees the rest.
-      content.withLock { $0.stamp = stamp }
+      content.withLock { ($0.stamp, $0.isRefused) = (stamp, true) }
       metrics.update { $0.certificatesRefused += 1 }
       logger.error(
         "New certificate not usable; the former one stays in use", metadata: ["handstamp.cause": "\(error)"])

@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampJOSE
 import HandstampSupport
 import Crypto
+import HTTPTypes
 import HandstampTesting
 import HandstampTransports
 import Testing

@@ -110,6 +110,24 @@ import Testing
     }
   }
 
+  /// The files are looked at once a day, so that only the request can be what reads them.
+  @Test func `is read again when the operator asks, who hears of an unusable one each time`() async throws {
+    try await serve({ $0.listener.tls?.interval = .seconds(86_400) }) { (test, folder) async throws -> Void in
+      test.server.reloadCertificate()
+      #expect(test.metrics.certificatesLoaded == 0, "it is the one in use")
+      try FileManager.default.removeItem(atPath: folder + "/privkey.pem")
+      for count in 1...2 {
+        test.server.reloadCertificate()
+        #expect(test.metrics.certificatesRefused == count)
+      }
+      #expect(try await curl(trusting: "a", folder, test) == #"{"status":"ok"} 2 200"#)
+      try link("b", in: folder)
+      test.server.reloadCertificate()
+      #expect(test.metrics.certificatesLoaded == 1)
+      #expect(try await curl(trusting: "b", folder, test) == #"{"status":"ok"} 2 200"#)
+    }
+  }
+
   @Test func `that is unusable at the start is refused before the server listens`() async throws {
     try await serve { (test, folder) async throws -> Void in
       let good = (folder + "/a.pem", folder + "/a.key")
