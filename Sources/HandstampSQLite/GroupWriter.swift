@@ -194,11 +194,20 @@ extension RegistryStoreError {
   static func trouble(_ error: any Error) -> RegistryStoreError {
     switch error {
     case let error as RegistryStoreError: error
-    case let error as DatabaseError:
-      .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
+    case let error as DatabaseError: .unavailable(error.reason)
     case let unreadable as DescribedError: .unavailable("\(unreadable)")
     case is CancellationError: .unavailable("cancelled")
     default: .unavailable("the database is not usable")
+    }
+  }
+}
+
+extension DatabaseError {
+  /// The reason for an operator, with SQLite's code.
+  var reason: String {
+    switch extendedResultCode {
+    case .SQLITE_READONLY_DBMOVED: "another database took its place while it was open, as by a second restore (1032)"
+    default: "SQLite: \(message ?? "error") (\(extendedResultCode.rawValue))"
     }
   }
 }

@@ -93,7 +93,7 @@ public final class SQLiteRegistryStore: ServerStore {
       switch error.resultCode {
       case .SQLITE_NOTADB, .SQLITE_CORRUPT: throw .corrupt(path: path)
       default:
-        throw .unavailable("cannot open \(path): \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
+        throw .unavailable("cannot open \(path): \(error.reason)")
       }
     } catch {
       throw .unavailable("cannot open \(path)")
@@ -124,7 +124,8 @@ public final class SQLiteRegistryStore: ServerStore {
   /// Refuses a database that was never bound to keys, before anything is written to it.
   private static func requireBound(_ path: String, within patience: Duration) throws {
     var configuration = configuration(patience)
-    configuration.readonly = true
+    // What a killed process began to write is taken back first, which a connection for reading cannot do.
+    configuration.readonly = !PrivateFile.exists(path + "-journal")
     let queue = try DatabaseQueue(path: path, configuration: configuration)
     let isBound = try queue.read(Schema.isBound)
     try queue.close()

@@ -90,10 +90,9 @@ extension ServerFolder {
       let counters = try consult(keys)
       let lacksEntries = try isNew ? false : completeLog(from: backup, instance)
       // A draft, so that a crash leaves the former database or all of the restored one.
-      let draft = databasePath + ".restoring"
-      func removeDraft() { for end in ["", ".new", "-wal", "-shm", "-journal"] { unlink(draft + end) } }
-      removeDraft()
-      defer { removeDraft() }
+      let draft = restoringPath
+      removeRestoringDraft()
+      defer { removeRestoringDraft() }
       try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: draft)
       // Takes away again what the log has, and reads the clock's file.
       let store = try store(keys, creating: false, at: draft)
@@ -110,6 +109,12 @@ extension ServerFolder {
       return isNew ? .everything : .database(reapplied, former: former)
     } catch { throw RegistryOpenError(error) }
   }
+
+  /// Where a restored database is until it is complete.
+  var restoringPath: String { databasePath + ".restoring" }
+
+  /// Only while `opening.lock` is held: no other process restores then.
+  func removeRestoringDraft() { for end in ["", ".new", "-wal", "-shm", "-journal"] { unlink(restoringPath + end) } }
 
   /// Reads in the database that is to be replaced what the log lacks, if it can be read, and the last numbers of its logs, which are
   /// never used again.
@@ -150,9 +155,13 @@ extension ServerFolder {
     func former() -> String { "\(databasePath).former-\(number)" }
     // A restore that was killed here has left the name.
     func isItself() -> Bool { isThere && FileIdentity(path: former()) == FileIdentity(path: databasePath) }
-    while PrivateFile.exists(former()) && !isItself() || PrivateFile.exists(former() + "-wal") { number += 1 }
-    // That of a damaged database, or of one that is gone: SQLite would write what it holds into the restored one.
-    if PrivateFile.exists(databasePath + "-wal") { try PrivateFile.move(databasePath + "-wal", to: former() + "-wal") }
+    let logs = ["-wal", "-journal"]
+    func isTaken() -> Bool { PrivateFile.exists(former()) && !isItself() }
+    while isTaken() || logs.contains(where: { PrivateFile.exists(former() + $0) }) { number += 1 }
+    // Those of a damaged database, or of one that is gone: SQLite would write what they hold into the restored one.
+    for log in logs where PrivateFile.exists(databasePath + log) {
+      try PrivateFile.move(databasePath + log, to: former() + log)
+    }
     try? FileManager.default.removeItem(atPath: databasePath + "-shm")
     guard isThere else { return nil }
     // Where a file system has one name for a file, a crash between the two moves leaves no database, and a server does not start.
@@ -227,7 +236,7 @@ extension RegistryOpenError {
     case let error as RegistryOpenError: self = error
     case RegistryStoreError.unavailable(let why): self = .unavailable(why)
     case let error as DatabaseError:
-      self = .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
+      self = .unavailable(error.reason)
     default: self = .unavailable("the folder cannot be used")
     }
   }

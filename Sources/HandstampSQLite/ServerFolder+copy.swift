@@ -85,6 +85,10 @@ extension ServerFolder: MovedStore {
   /// Refuses a folder whose sessions are elsewhere: an empty database in their place would sign everyone out.
   func requireNotMoved() throws(RegistryOpenError) {
     guard !PrivateFile.exists(databasePath) else { return }
+    guard !PrivateFile.exists(restoringPath) else {
+      throw .refused(
+        "the restore to \(path) is not complete", hint: "run the same handstamp admin database restore again")
+    }
     guard !PrivateFile.exists(movedPath) else {
       throw .refused(
         "the sessions of \(path) were moved to another database",

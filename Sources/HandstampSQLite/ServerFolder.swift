@@ -69,7 +69,11 @@ public struct ServerFolder: Sendable {
     _ keys: ServerKeys, creating: Bool, migrating: Bool = true, at draft: String? = nil
   ) throws(RegistryOpenError) -> SQLiteRegistryStore {
     let database = draft ?? databasePath
-    if draft == nil { try requireNotMoved() }
+    if draft == nil {
+      try requireNotMoved()
+      // A restore was killed, and the former database is still in use.
+      removeRestoringDraft()
+    }
     for file in [database, database + "-wal", database + "-shm", endLogPath, path + "/clock"] {
       try PrivateFile.requireOwn(file)
     }

@@ -141,6 +141,51 @@ import Testing
     #expect(try await restored.session(session(1).id)?.end == later)
   }
 
+  /// The database and its journal as a process leaves them that is killed in the middle of a write.
+  private func beginWrite() throws {
+    let database = folder.server.databasePath
+    let files = [database, database + "-journal"].map { URL(fileURLWithPath: $0) }
+    let queue = try DatabaseQueue(path: database)
+    let left = try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = DELETE")
+      try db.execute(sql: "PRAGMA cache_size = 2")
+      try db.execute(sql: "BEGIN IMMEDIATE")
+      try db.execute(sql: "CREATE TABLE half (x)")
+      for _ in 0..<500 { try db.execute(sql: "INSERT INTO half VALUES (zeroblob(3000))") }
+      let left = try files.map { try Data(contentsOf: $0) }
+      try db.execute(sql: "ROLLBACK")
+      return left
+    }
+    try queue.close()
+    for (file, data) in zip(files, left) { try data.write(to: file) }
+  }
+
+  @Test func `that was being restored by a process that was killed hinders neither a server nor the next restore`()
+    async throws
+  {
+    try await endAfterBackup()
+    let database = folder.server.databasePath
+    try beginWrite()
+    try Data("junk".utf8).write(to: URL(fileURLWithPath: database + ".restoring"))
+    let present = try folder.server.open().store
+    #expect(try await present.session(session(1).id)?.end == later)
+    #expect(!FileManager.default.fileExists(atPath: database + ".restoring"), "what the restore has left is gone")
+    try present.close()
+    try beginWrite()
+    #expect(try folder.server.restore(from: target) == .database(ended(1), former: database + ".former-1"))
+    // The journal of a database that is gone is not that of the restored one.
+    try beginWrite()
+    try FileManager.default.removeItem(atPath: database)
+    #expect(try folder.server.restore(from: target) == .database(ended(1), former: nil))
+    #expect(FileManager.default.fileExists(atPath: database + ".former-2-journal"))
+    #expect(!FileManager.default.fileExists(atPath: database + "-journal"))
+    // Where the former one is gone already, the words name the next restore.
+    try FileManager.default.moveItem(atPath: database, toPath: database + ".restoring")
+    let refusal = #expect(throws: RegistryOpenError.self) { _ = try folder.server.open() }
+    #expect(refusal?.hint == "run the same handstamp admin database restore again")
+    #expect(try folder.server.restore(from: target) == .database(ended(1), former: nil))
+  }
+
   @Test func `restored beside a log alone keeps that log, which knows what was taken away`() async throws {
     try await endAfterBackup()
     let keys = try #require(try folder.server.keyFile.load())
