@@ -35,6 +35,11 @@ extension SessionServer {
     throw Registry.contention
   }
 
+  /// Returns the clients that are configured no more and have live sessions in a store, with how many.
+  package func missingClients(in registry: Registry) async throws(RegistryError) -> [String: Int] {
+    try await registry.counts().clientSessions.filter { !clients.knows($0.key) }
+  }
+
   /// Returns the operations of administrators on this server. Its event streams report the changes at once.
   ///
   /// - Parameter actor: who is named in the audit log.
@@ -47,7 +52,7 @@ extension SessionServer {
       announce: { [recorder, configuration] account, ended in
         recorder.announceChange(account)
         recorder.recordEnd(ended, logger: configuration.logger)
-      })
+      }, knows: { [clients] in clients.knows($0) })
   }
 }
 #endif

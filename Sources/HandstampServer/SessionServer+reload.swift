@@ -42,7 +42,7 @@ extension SessionServer {
   package func reloadCertificate() { reloaded.identity.withLock { $0 }?.reload(isAsked: true) }
 
   /// The server with the settings in use.
-  var current: SessionServer { reloaded.server ?? self }
+  package var current: SessionServer { reloaded.server ?? self }
 }
 
 /// The server after the last reload; empty before the first.

@@ -43,8 +43,9 @@ struct AdminOptions: ParsableArguments {
     let values = SettingValues<ServeSettings>(environment: environment)
     let link =
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
+    let clients = (try? ListFile(.clients, named: nil)).flatMap { try? ClientFile.clients(in: $0) } ?? []
     return try await folder.open { store, _ throws(CommandError) in
-      let administration = store.administration(link: link, passwords: policy)
+      let administration = store.administration(link: link, passwords: policy, clients: clients)
       do { return try await body(administration) } catch let refusal as CommandError { throw refusal } catch {
         throw CommandError(error as? AdministrationError ?? .registry(.unavailable("\(error)")))
       }
@@ -108,12 +109,15 @@ struct AdminStore {
 
   var registry: Registry { Registry(store: store, mint: TokenMint(keys.master)) }
 
-  func administration(link: String? = nil, passwords: PasswordPolicy = PasswordPolicy()) -> Administration {
+  func administration(
+    link: String? = nil, passwords: PasswordPolicy = PasswordPolicy(), clients: [ConfiguredClient] = []
+  ) -> Administration {
     Administration(
       registry, by: .machineUser(AdminStore.user),
       configuration: ServerConfiguration {
         $0.mail.link = link
         $0.passwords.policy = passwords
+        $0.clients = clients
       })
   }
 

@@ -11,15 +11,25 @@ struct AdminSessions: AsyncParsableCommand {
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "list the live sessions of an account")
+      commandName: "list", abstract: "list the live sessions of an account",
+      discussion: """
+        a client that is no longer in the file of HANDSTAMP_SERVE_CLIENTS is missing:
+        its tokens are refused until it is there again, and nothing ends
+        """)
 
     @OptionGroup var named: NamedAccount
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let sessions = try await options.administering(named) { try await $0.sessions(of: $1.id) }
-      output.write("sessions", sessions, SessionRow.columns)
+      let (sessions, lacking) = try await options.administering(named) { administration, account in
+        let sessions = try await administration.sessions(of: account.id)
+        return (sessions, Set(sessions.filter(administration.lacksClient).map(\.id)))
+      }
+      let missing = Column<SessionRow>(
+        "clientMissing", as: "CLIENT",
+        shown: { lacking.contains($0.id) ? "client missing" : $0.client?.id ?? "-" }, { lacking.contains($0.id) })
+      output.write("sessions", sessions, SessionRow.columns + [missing])
     }
   }
 

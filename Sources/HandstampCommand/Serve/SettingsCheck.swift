@@ -35,12 +35,22 @@ struct SettingsCheck {
         try server.requireEncryption(on: [.host(settings.host, port: settings.port)])
       } catch { throw settings.refusal(error) }
     }
-    for warning in settings.warnings { Terminal.say("warning: \(warning)") }
+    for warning in settings.warnings + (await clientWarnings(of: server)) { Terminal.say("warning: \(warning)") }
     for line in lines { Terminal.out(line) }
     for (warning, hint) in await settings.missingAssociations(transport) {
       Terminal.say("warning: \(warning)")
       Terminal.say("hint: \(hint)")
     }
+  }
+
+  /// None if there is no database yet, or one that cannot be opened: the start says why.
+  func clientWarnings(of server: SessionServer) async -> [String] {
+    if case .postgres = settings.database, settings.values["clients"] == nil { return [] }
+    let folder = AdminFolder(path: settings.data, database: settings.database, keys: settings.keys, keysPlace: "")
+    let warnings = try? await folder.open { store, _ throws(CommandError) in
+      await server.clientWarnings(in: store.registry)
+    }
+    return warnings ?? []
   }
 
   /// One line for each setting: its name, its value and where that comes from.
@@ -62,6 +72,17 @@ extension SettingsCheck {
     switch setting.name {
     case "database": (try? PostgresAddress(text).description) ?? "<secret>"
     default: setting.isSecret ? "<secret>" : text
+    }
+  }
+}
+
+extension SessionServer {
+  /// Clients that an operator may not have meant to remove: their users would not notice before the next refresh.
+  func clientWarnings(in registry: Registry) async -> [String] {
+    let missing = (try? await missingClients(in: registry)) ?? [:]
+    return missing.sorted { $0.key < $1.key }.map { id, count in
+      "client \(id.onOneLine) is not configured, and \(count) live session(s) of it wait for its entry; to end them:"
+        + " handstamp admin clients remove \(id.onOneLine)"
     }
   }
 }

@@ -32,10 +32,18 @@ struct SettingsReloader: Sendable {
 
   /// Reloads at every SIGHUP, until the task is cancelled.
   func run(_ notifier: ServiceNotifier) async {
-    for await _ in await UnixSignalsSequence(trapping: .sighup) {
+    let signals = await UnixSignalsSequence(trapping: .sighup)
+    await warnOfClients()
+    for await _ in signals {
       notifier.reloading()
       await reload()
       notifier.ready()
+    }
+  }
+
+  private func warnOfClients() async {
+    for warning in await server.current.clientWarnings(in: server.registry) {
+      log.logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
     }
   }
 
@@ -59,6 +67,8 @@ struct SettingsReloader: Sendable {
         logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
       }
       logger.notice("Settings reloaded")
+      let kept = Set(settings.configuration.clients.map(\.id))
+      if !former.configuration.clients.allSatisfy({ kept.contains($0.id) }) { await warnOfClients() }
     } catch let refusal as CommandError {
       logger.error(
         "Settings not reloaded",

@@ -48,10 +48,14 @@ struct MemoryContents {
   var counts: RegistryCounts {
     let open = accounts.values.filter { $0.closedAt == nil }
     let ended = sessions.values.count { $0.end != nil }
-    return RegistryCounts(
+    var counts = RegistryCounts(
       accounts: open.count, guests: open.count(where: \.isGuest), liveSessions: sessions.count - ended,
       endedSessions: ended, oneTimeTokens: oneTimeTokens.count, items: items.count, events: events.count,
       auditedActions: audit.count)
+    for row in sessions.values where row.end == nil {
+      if let client = row.client { counts.clientSessions[client.id, default: 0] += 1 }
+    }
+    return counts
   }
 
   mutating func append(_ new: [RegistryEvent]) {

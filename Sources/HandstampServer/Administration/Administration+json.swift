@@ -36,6 +36,15 @@ extension WaitingLogout {
   }
 }
 
+extension Administration {
+  /// A live session as administrators see it.
+  func described(_ row: SessionRow) -> JSONText {
+    var json = row.described
+    if lacksClient(row) { json.add("client_missing", true) }
+    return json
+  }
+}
+
 extension SessionRow {
   /// The session as administrators see it.
   var described: JSONText {

@@ -21,10 +21,13 @@ public struct Administration: Sendable {
   let now: @Sendable () -> UnixTime
   /// Wakes the event streams of this process. Those of others read the store.
   let announce: @Sendable (AccountID, [SessionRow]) -> Void
+  /// Whether a client is configured, or need not be.
+  private let knows: @Sendable (_ client: String) -> Bool
 
   init(
     _ registry: Registry, configuration: ServerConfiguration, passwords: PasswordPool, hasDirectory: Bool,
-    now: @escaping @Sendable () -> UnixTime, announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void
+    now: @escaping @Sendable () -> UnixTime, announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void,
+    knows: @escaping @Sendable (_ client: String) -> Bool
   ) {
     self.registry = registry
     self.passwords = passwords
@@ -33,21 +36,29 @@ public struct Administration: Sendable {
     link = configuration.mail.link
     self.now = now
     self.announce = announce
+    self.knows = knows
   }
 
   /// Administers a store without its server, which may be running: it notices the changes. Times are those of the machine's clock.
   ///
   /// - Parameters:
   ///   - actor: who is named in the audit log.
-  ///   - configuration: the server's, as far as it is known: passwords, their policy, and links.
+  ///   - configuration: the server's, as far as it is known: passwords, their policy, links, and clients.
   public init(
     _ registry: Registry, by actor: AuditActor, configuration: ServerConfiguration = ServerConfiguration()
   ) {
     self.init(
       registry.acting(as: actor), configuration: configuration,
       passwords: PasswordPool(parameters: configuration.passwords.hashing), hasDirectory: false, now: configuration.now,
-      announce: { _, _ in })
+      announce: { _, _ in },
+      // Without an entry, nothing is known of the clients; some describe themselves.
+      knows: { [clients = configuration.clients] id in
+        clients.isEmpty || ClientURL(id) != nil || clients.contains { $0.id == id }
+      })
   }
+
+  /// Whether a session's client is configured no more: its tokens are refused until it is again.
+  package func lacksClient(_ row: SessionRow) -> Bool { row.client.map { !knows($0.id) } ?? false }
 
   /// Counts accounts, sessions and the other rows. It may take long on a large store.
   public func counts() async throws(AdministrationError) -> RegistryCounts {

@@ -117,7 +117,7 @@ struct AdministrationController: Sendable {
       let account = try await administration.account(try context.account)
       var json = JSONText()
       json.add("account", account.described)
-      json.add("sessions", try await administration.sessions(of: account.id).map(\.described))
+      json.add("sessions", try await administration.sessions(of: account.id).map(administration.described))
       return .json(json)
     }
     // Permanently deletes the account.
@@ -172,7 +172,7 @@ struct AdministrationController: Sendable {
   private func addSessionRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
     // The live ones.
     routes.on(.get, "accounts/:id/sessions") { _, context, administration in
-      .json("sessions", try await administration.sessions(of: try context.account).map(\.described))
+      .json("sessions", try await administration.sessions(of: try context.account).map(administration.described))
     }
     // Ends all of them.
     routes.on(.delete, "accounts/:id/sessions") { request, context, administration in

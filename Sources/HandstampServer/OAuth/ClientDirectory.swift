@@ -70,6 +70,10 @@ struct ClientDirectory: Sendable {
     clients.values.filter { $0.backChannelLogoutURI != nil }.sorted { $0.id < $1.id }
   }
 
+  /// Returns whether the tokens of a client are accepted. One that is configured no more keeps its sessions, for its entry may come
+  /// back, and can use none of them until then.
+  func knows(_ id: String) -> Bool { id == ownID || self[id] != nil }
+
   /// Returns whether the tokens of a client have the rights of the server's own app.
   func isFirstParty(_ id: String) -> Bool { id == ownID || clients[id]?.isFirstParty == true }
 }

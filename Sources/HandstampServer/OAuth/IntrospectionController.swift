@@ -41,7 +41,8 @@ struct IntrospectionController: Sendable {
     guard let row = try await reader.registry.session(token.session, now: now) else { return nil }
     switch token {
     case .access(let claims):
-      guard row.account == claims.account, client.mayIntrospect(claims) else { return nil }
+      guard row.account == claims.account, client.mayIntrospect(claims), authentication.clients.knows(claims.client)
+      else { return nil }
       // Its client has presented the token to this one.
       recorder.recordDisplacement(try await reader.registry.recordFirstUse(of: row, now: now), logger: logger)
       // Scopes that the user has allowed the token's client, and the operator this one.

@@ -30,9 +30,13 @@ struct LogoutNotifier: NamedService {
   }
 
   private func deliver(_ claimed: ClaimedJob<LogoutJob>) async throws(RegistryError) {
-    guard let client = server.clients[claimed.job.client], let uri = client.backChannelLogoutURI,
-      let transport = server.transport
-    else { return try await server.registry.finish(claimed) }
+    // Its entry may come back.
+    guard let client = server.clients[claimed.job.client] else {
+      return try await retry(claimed, after: Failure(words: "the client is not configured"))
+    }
+    guard let uri = client.backChannelLogoutURI, let transport = server.transport else {
+      return try await server.registry.finish(claimed)
+    }
     // One client that is slow or down must not keep the others waiting.
     let place: LogoutQueue.Place
     switch server.logoutQueue.admit(client.id) {

@@ -72,6 +72,9 @@ struct Authenticator: Sendable {
     case .failure: throw refused(scheme, "token_invalid", "The access token is not valid")
     }
     try checkProof(of: request, token, claims, scheme, at: now)
+    guard clients.knows(claims.client) else {
+      throw refused(scheme, "token_invalid", "The access token is of a client that is not configured")
+    }
     // It has no account, and whatever is behind this is about one.
     guard !claims.isMachine else { throw ProblemError.noAccount(scheme) }
     try await requireLive(claims, scheme, at: now, logger: logger)

@@ -8,12 +8,13 @@ enum RegistrySamples {
   static let start = UnixTime(milliseconds: 1_795_226_288_123)
 
   static func session(
-    _ number: UInt8, of account: AccountID = ada, device: String? = nil, at: UnixTime = start
+    _ number: UInt8, of account: AccountID = ada, device: String? = nil, client: SessionClient? = nil,
+    at: UnixTime = start
   ) -> SessionRow {
     SessionRow(
       session: bytes(number), account: account,
       device: DeviceInfo(id: DeviceID(device ?? "device \(number)"), name: "Phone", platform: "ios"), kind: .keyed,
-      createdAt: at)
+      client: client, createdAt: at)
   }
 
   /// A session with both limits and its own times, on a device of its own.

@@ -6,6 +6,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
+import HandstampStorage
 import Logging
 import Testing
 
@@ -46,6 +47,34 @@ import Testing
       #expect(settings.values["port"]?.place == "--port")
       #expect(settings.values["host"]?.place == "HANDSTAMP_SERVE_HOST")
       #expect(settings.values["data"]?.place == "\(file), data")
+    }
+  }
+
+  @Test func `that lack a client with live sessions are warned of, with their number`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      let settings = try await self.settings(["data": folder])
+      let (registry, keys) = (MemoryRegistryStore(), try ServerKeys.drawn())
+      let server = try await SessionServer(
+        configuration: settings.configuration, registry: Registry(store: registry, mint: TokenMint(keys.master)),
+        keys: SigningKeys())
+      let check = SettingsCheck(settings: settings)
+      #expect(await check.clientWarnings(of: server).isEmpty, "there is no database yet")
+      let (store, _) = try await settings.openDatabase()
+      let ada = AccountRecord(id: "ada", email: nil, username: "Ada", passwordHash: nil, createdAt: UnixTime(seconds: 9))
+      var random = SystemRandomNumberGenerator()
+      let sessions = (1...2).map { number in
+        SessionRow(
+          session: SessionBytes(from: &random), account: ada.id,
+          device: DeviceInfo(id: DeviceID("d\(number)"), name: "d", platform: "ios"), kind: .keyed,
+          client: SessionClient(id: "forum", scope: "openid"), createdAt: UnixTime(seconds: 9))
+      }
+      try await store.write([.createAccount(ada)] + sessions.map { .createSession($0) }, events: [])
+      #expect(
+        await check.clientWarnings(of: server) == [
+          "client forum is not configured, and 2 live session(s) of it wait for its entry; to end them:"
+            + " handstamp admin clients remove forum"
+        ])
+      try store.close()
     }
   }
 

@@ -46,6 +46,45 @@ import Testing
     }
   }
 
+  @Test func `waits while its client is not configured, and goes on when it is again`() async throws {
+    let clients = try TestServer.clients()
+    try await AdministeredServer.run {
+      $0.clients = clients
+    } body: { admin, test async throws in
+      let (ada, app) = (try await test.signUp(), OAuthApp())
+      let session = try await app.session(test)
+      func reload(_ clients: [ConfiguredClient]) async throws {
+        var configuration = test.server.configuration
+        configuration.clients = clients
+        try await test.server.reload(configuration, registry: test.server.registry, keys: test.keys)
+      }
+      func isMissing() async throws -> Bool? {
+        let listed = try await admin.get("/accounts/\(ada.account)/sessions").json[list: "sessions"]
+        return try #require(listed.first { $0["client"] == "app" })["client_missing"]
+      }
+      for _ in 0..<2 {
+        #expect(try await test.client.get("/oauth/userinfo", token: session.access).status == 200)
+        #expect(try await test.introspect(session.access).json["active"] == true)
+        #expect(try await isMissing() == nil)
+        #expect(try await test.server.current.missingClients(in: test.server.registry).isEmpty)
+        try await reload(clients.filter { $0.id != "app" })
+        let refused = try await test.client.get("/oauth/userinfo", token: session.access)
+        #expect(refused.status == 401 && refused.code == "token_invalid")
+        #expect(try await test.introspect(session.access).json["active"] == false)
+        // No end (RFC 6749 section 5.2): the client keeps its token.
+        #expect(try await app.refresh(session.refresh, at: test).json["error"] == "invalid_client")
+        #expect(try await isMissing() == true)
+        #expect(try await test.server.current.missingClients(in: test.server.registry) == ["app": 1])
+        try await reload(clients)
+      }
+      #expect(try await app.refresh(session.refresh, at: test).status == 200)
+      // An operator who means it.
+      try await reload(clients.filter { $0.id != "app" })
+      #expect(try await admin.send("DELETE", "/clients/app/sessions").json["ended"] == 1)
+      #expect(try await test.server.current.missingClients(in: test.server.registry).isEmpty)
+    }
+  }
+
   @Test func `cannot be used by another client`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)
