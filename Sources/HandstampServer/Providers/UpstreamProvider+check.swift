@@ -61,7 +61,7 @@ extension UpstreamProvider {
     // Microsoft, "Migrate away from using email claims for user identification or authorization".
     let shared = issuer.split(separator: "/").first { ["common", "organizations"].contains($0.lowercased()) }
     if trustsEmail, let shared, OAuthProvider(of: issuer)?.hasTenants == true {
-      return "trusts addresses of all of Microsoft's tenants (\(shared)), whose administrators choose any that they like"
+      return "trusts addresses of all of Microsoft's tenants (\(shared)), whose administrators choose any they like"
     }
     if case .domains(let domains) = signUp {
       guard !domains.isEmpty, domains.allSatisfy({ EmailAddress(new: "a@" + $0) != nil }) else {
