@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampSupport
 public import Hummingbird
 import Logging
 import NIOCore
