@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampRegistry
 import HandstampServer
 import HandstampSupport
 import HandstampTesting
