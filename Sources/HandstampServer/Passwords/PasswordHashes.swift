@@ -43,10 +43,10 @@ public enum PasswordHashes {
   }
 
   /// Returns whether a password may be hashed anew after it has matched. bcrypt reads 72 bytes, and some forms end a password at a null
-  /// byte: it may differ from the user's in the rest, and must not replace it.
+  /// byte: it may differ from the user's in the rest, or be the beginning of it, and must not replace it.
   static func isReplaceable(_ encoded: Secret, by password: Secret) -> Bool {
     let isBcrypt = encoded.withExposed { $0.hasPrefix("$2") }
-    return password.withExposedBytes { bytes in !bytes.contains(0) && (!isBcrypt || bytes.count <= 72) }
+    return password.withExposedBytes { bytes in !bytes.contains(0) && (!isBcrypt || bytes.count < 72) }
   }
 }
 
