@@ -26,7 +26,7 @@ extension Administration {
   }
 
   public func account(email: String) async throws(AdministrationError) -> AccountRecord {
-    guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
+    guard let email = EmailAddress(composed: email) else { throw .invalidEmail }
     guard let record = try await ask(try await registry.account(email: email)) else { throw .accountNotFound }
     return record
   }
@@ -50,7 +50,7 @@ extension Administration {
           email: email, username: name, codeLasting: Administration.invitation, now: time))
       return (record, resetCode(code, expiresAt: time.advanced(by: Administration.invitation)))
     }
-    if let weakness = policy.weakness(of: password, names: [email.normalized, name]) { throw .weakPassword(weakness) }
+    if let weakness = policy.weakness(of: password, names: [email.typed, name]) { throw .weakPassword(weakness) }
     let hash: Secret
     do throws(PasswordHashError) { hash = try await passwords.hash(password) } catch { throw .busy(error) }
     let record = try await ask(

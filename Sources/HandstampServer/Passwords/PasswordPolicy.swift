@@ -68,7 +68,10 @@ public struct PasswordPolicy: Sendable, Hashable {
     guard password.utf8.count <= 512 else { return false }
     let words = (contextWords + names).flatMap { name -> [String] in
       let folded = PasswordPolicy.folded(name)
-      return [folded] + folded.split { !$0.isLetter && !$0.isNumber }.map(String.init)
+      // A service at `id.example.org` is known as `example.org`.
+      let labels = folded.split(separator: "@").last?.split(separator: ".") ?? []
+      return [folded] + labels.indices.map { labels[$0...].joined(separator: ".") }
+        + folded.split { !$0.isLetter && !$0.isNumber }.map(String.init)
     }
     return Set(words.filter { $0.utf8.count >= 4 }).sorted { $0.utf8.count > $1.utf8.count }.prefix(32).contains {
       word in
@@ -123,7 +126,7 @@ extension PasswordPolicy {
 
   /// Checks a new password of a user with that address and name.
   func check(new password: Secret, of email: EmailAddress?, _ username: String) throws(ProblemError) {
-    if let weakness = weakness(of: password, names: [email?.normalized ?? "", username]) {
+    if let weakness = weakness(of: password, names: [email?.typed ?? "", username]) {
       throw .weakPassword(weakness, self)
     }
   }
@@ -134,10 +137,7 @@ extension ServerConfiguration {
   /// The policy with the names of the service as context words.
   var policyOfPasswords: PasswordPolicy {
     var policy = passwords.policy
-    // A service at `id.example.org` is known as `example.org`.
-    let labels = (URLComponents(string: issuer)?.host ?? "").split(separator: ".")
-    policy.contextWords += labels.indices.map { labels[$0...].joined(separator: ".") } + [clientID]
-    policy.contextWords += [pages.name].compactMap { $0 }
+    policy.contextWords += [URLComponents(string: issuer)?.host, clientID, pages.name].compactMap(\.self)
     return policy
   }
 }
