@@ -63,6 +63,8 @@ struct HandstampTool: AsyncParsableCommand {
   /// Prints the error and its hint, then exits with the matching code.
   fileprivate static func leave(_ error: any Error, _ arguments: [String]) async -> Never {
     var refusal: CommandError
+    // The program is about to end: no other one gets that width.
+    Terminal.widen()
     switch error {
     case let error as CommandError: refusal = error
     case is CancellationError: refusal = CommandError(.cancelled, "cancelled", hint: "run the same command again")

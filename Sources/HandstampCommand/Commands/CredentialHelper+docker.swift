@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// `handstamp credential-helper docker`: the protocol of docker-credential-helpers. Docker shows users the helper's stdout,
 /// even if the helper fails.

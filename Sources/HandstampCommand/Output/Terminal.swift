@@ -54,6 +54,13 @@ enum Terminal {
     return nil
   }
 
+  /// Has help written for 80 columns where there are fewer than 40: words would have no room beside options.
+  static func widen() {
+    var size = winsize()
+    _ = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
+    if ProcessEnvironment["COLUMNS"].flatMap({ Int($0) }) ?? Int(size.ws_col) < 40 { setenv("COLUMNS", "80", 1) }
+  }
+
   static var isInteractive: Bool { isatty(STDIN_FILENO) == 1 }
 
   /// Returns the first line of stdin, or prompts for the secret with the echo turned off.
@@ -165,15 +172,6 @@ enum Terminal {
 }
 
 extension String {
-  /// The text without whitespace and zero-width spaces around it. Foundation's function does the same, but loads tables first,
-  /// which each command would wait for.
-  var trimmed: String {
-    func isText(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.isWhitespace && scalar != "\u{200B}" }
-    guard let first = unicodeScalars.firstIndex(where: isText), let last = unicodeScalars.lastIndex(where: isText)
-    else { return "" }
-    return String(unicodeScalars[first...last])
-  }
-
   /// The text with control characters replaced: names from servers and other devices must not move the cursor.
   var onOneLine: String {
     String(

@@ -117,6 +117,11 @@ extension Processes {
           let outcome = try await ProcessFixture.handstamp(arguments, home: folder)
           #expect(outcome.status == 0 && !outcome.out.isEmpty)
         }
+        for columns in ["0", "-1", "26", "39"] {
+          let narrow = try await ProcessFixture.handstamp(
+            ["token", "--help"], home: folder, variables: ["COLUMNS": columns])
+          #expect(narrow.status == 0 && narrow.out.contains("--min-validity"), "\(columns)")
+        }
         let help = try await ProcessFixture.handstamp(["--help"], home: folder)
         for code in ["4   sign-in needed", "5   vault locked", "6   no answer", "64  usage error"] {
           #expect(help.out.contains(code))

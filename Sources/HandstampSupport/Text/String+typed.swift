@@ -1,0 +1,45 @@
+extension String {
+  /// The characters of `alphabet` in a code that a person typed or pasted: digits of every script by their value, letters in either case
+  /// and width. All else is ignored, such as blanks, dashes and full stops (RFC 8628 section 6.1).
+  ///
+  /// - Parameter alphabet: digits and capital letters of ASCII.
+  package func typed(in alphabet: String) -> String {
+    let letters = unicodeScalars.prefix(1024).compactMap { scalar -> Unicode.Scalar? in
+      let digit = scalar.properties.numericType == .decimal ? scalar.properties.numericValue : nil
+      let narrow = (0xFF01...0xFF5E).contains(scalar.value) ? scalar.value - 0xFEE0 : scalar.value
+      let capital = (0x61...0x7A).contains(narrow) ? narrow - 0x20 : narrow
+      return Unicode.Scalar(digit.map { 0x30 + UInt32($0) } ?? capital)
+    }
+    return String(String.UnicodeScalarView(letters.filter(alphabet.unicodeScalars.contains)))
+  }
+
+  /// What a person pasted for a code: the parameter `name` of a link, if it is one of `issuer`, else `nil`; any other text as it is.
+  package func pasted(_ name: String, at issuer: String) -> String? {
+    guard contains("://") else { return self }
+    let words = split { $0.isWhitespace || "<>\"".contains($0) }
+    guard let link = words.first(where: { $0.contains("://") }).flatMap({ WebURL(String($0).trimmed) }),
+      let home = WebURL(issuer), link.origin == home.origin,
+      home.path == "/" || (link.path + "/").hasPrefix(home.path + "/"),
+      let field = link.query?.split(separator: "&").first(where: { $0.hasPrefix(name + "=") })
+    else { return nil }
+    return PercentEncoding.decode(field.utf8.dropFirst(name.utf8.count + 1)).flatMap { String(utf8Bytes: $0) }
+  }
+
+  /// The text without white space and zero-width characters around it. Foundation's function loads tables first, which each command would
+  /// wait for.
+  package var trimmed: String {
+    let isText = { (scalar: Unicode.Scalar) in
+      !scalar.properties.isWhitespace && scalar.properties.generalCategory != .format
+    }
+    guard let first = unicodeScalars.firstIndex(where: isText), let last = unicodeScalars.lastIndex(where: isText)
+    else { return "" }
+    return String(unicodeScalars[first...last])
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether nothing of it is seen: blanks, fillers, and what has no form of its own (UAX #44, `Default_Ignorable_Code_Point`).
+  package var isUnseen: Bool {
+    properties.isWhitespace || properties.isDefaultIgnorableCodePoint || self == "\u{2800}"
+  }
+}
