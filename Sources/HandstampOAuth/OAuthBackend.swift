@@ -385,11 +385,6 @@ extension Profile {
   fileprivate func named(_ name: String) -> Profile { Profile(id: id, name: name, isAnonymous: isAnonymous) }
 }
 
-extension String {
-  /// Whether it is a name that a list can show: not empty, and not only spaces.
-  var isShown: Bool { contains { !$0.isWhitespace } }
-}
-
 extension OAuthBackend: SessionConfirming {
   @concurrent package func confirm(_ token: AccessToken) async {
     guard let metadata = try? await metadata(), metadata.supportsRotationKeys, let api = metadata.handstampAPI else {

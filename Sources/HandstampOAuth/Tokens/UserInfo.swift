@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The user, from the userinfo endpoint (OpenID Connect Core 1.0 section 5.3.2), or from another one that says who a user is.
 struct UserInfo {

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// Whether the client of a session sends rotation keys.
 public enum SessionKind: String, Sendable, Hashable, Codable, CaseIterable {
@@ -18,15 +19,15 @@ public struct DeviceInfo: Sendable, Hashable {
 
   /// The ID of the installation. The first use of a new session from it ends its previous one.
   public let id: DeviceID
-  /// A display name, such as "Ada's phone".
+  /// A display name, such as "Ada's phone"; ``platform`` for one of blanks alone.
   public let name: String
   /// A platform name, such as `ios` or `linux`.
   public let platform: String
 
   public init(id: DeviceID, name: String, platform: String) {
     self.id = DeviceID(id.rawValue.displayable(limit: DeviceInfo.maxLength))
-    self.name = name.displayable(limit: DeviceInfo.maxLength)
     self.platform = platform.displayable(limit: DeviceInfo.maxLength)
+    self.name = name.isEmpty || name.isShown ? name.displayable(limit: DeviceInfo.maxLength) : self.platform
   }
 }
 

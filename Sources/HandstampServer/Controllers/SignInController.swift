@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// Sign-in with a password, with a passkey, and with another identity provider.
@@ -80,7 +81,9 @@ struct SignInController: Sendable {
 extension JSONFields {
   /// An ID token with its nonce, and the name of a new account, which Apple gives the app only once.
   func identity() throws(ProblemError) -> (token: Secret, nonce: String, username: String) {
-    (try secret("id_token"), try text("nonce"), contains("username") ? try name("username") : "")
+    // An app that gets no name from Apple may send blanks.
+    let isNamed = try optionalText("username")?.isShown ?? false
+    return (try secret("id_token"), try text("nonce"), isNamed ? try name("username") : "")
   }
 }
 #endif

@@ -31,7 +31,7 @@ extension FormFields {
   ) throws -> FormerOrigin {
     guard let client else {
       let names = ["device_id", "device_name", "device_platform"].map { self[$0] ?? "" }
-      guard names.allSatisfy(\.isDisplayName) else {
+      guard names.allSatisfy(\.isLabel) else {
         throw OAuthError.invalidRequest("device_id, device_name and device_platform must be 1 to 200 characters")
       }
       let device = DeviceInfo(id: DeviceID(names[0]), name: names[1], platform: names[2])

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/account`: what the server knows a person by, and `/account/email`: the address.
@@ -37,7 +38,7 @@ struct AccountPageController: Sendable {
   @concurrent private func rename(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "save" else { return web.unknownAction(call.visit) }
     let name = call.visit.form?["name"] ?? ""
-    guard !name.allSatisfy(\.isWhitespace) else {
+    guard name.isShown else {
       return profilePage(call, name: name, error: "field_error.name_missing")
     }
     guard name.utf8.count <= AccountRecord.maxUsername else {

@@ -33,7 +33,7 @@ struct SignUpPageController: Sendable {
     guard visit.action == "sign-up" else { return web.unknownAction(visit) }
     var errors: [String: PageText] = [:]
     let name = visit.form?["name"] ?? ""
-    if name.allSatisfy(\.isWhitespace) { errors["name"] = "field_error.name_missing" }
+    if !name.isShown { errors["name"] = "field_error.name_missing" }
     if name.utf8.count > AccountRecord.maxUsername {
       errors["name"] = PageText("field_error.name_long", ["most": .text(String(AccountRecord.maxUsername))])
     }

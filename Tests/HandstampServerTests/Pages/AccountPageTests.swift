@@ -189,7 +189,13 @@ extension Post.Letter {
     try await TestServer.run { test in
       let phone = try await test.signUp()
       let browser = try await Browser.signedIn(test)
-      #expect(try await browser.fill("/account", "save", [("name", "  ")]).text.contains("Enter a name."))
+      for blank in ["  ", "\u{3164}", "\u{2800}\u{A0}"] {
+        #expect(try await browser.fill("/account", "save", [("name", blank)]).text.contains("Enter a name."))
+      }
+      // Another person's address is text, and no link; Safari makes none of it either.
+      let named = try await browser.fill("/account", "save", [("name", "eve@example.org")])
+      #expect(named.text.contains("eve@example.org") && !named.text.contains("mailto:"))
+      #expect(!named.text.contains(/<a [^>]*eve@/) && named.text.contains("email=no"))
       let long = String(repeating: "x", count: 201)
       #expect(try await browser.fill("/account", "save", [("name", long)]).text.contains("Use at most 200"))
       let saved = try await browser.fill("/account", "save", [("name", "Ada <Countess>")])

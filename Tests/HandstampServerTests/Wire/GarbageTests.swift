@@ -11,6 +11,7 @@ import Testing
     #"{"email":"no address","password":"correct horse","username":"A","device":{"id":"1","name":"n","platform":"p"}}"#,
     #"{"email":"a@b\u0000","password":"correct horse","username":"A","device":{"id":"1","name":"n","platform":"p"}}"#,
     #"{"email":"a@b","password":"correct horse","username":"","device":{"id":"1","name":"n","platform":"p"}}"#,
+    #"{"email":"a@b","password":"correct horse","username":" \u3164","device":{"id":"1","name":"n","platform":"p"}}"#,
     #"{"email":"a@b","password":"correct horse","username":"A","device":{"id":"","name":"n","platform":"p"}}"#,
     #"{"email":"a@b","password":"correct horse","username":"A","device":{"id":"1","name":"a\nb","platform":"p"}}"#,
     #"{"email":"a@b","password":"correct horse","username":"A\u202e","device":{"id":"1","name":"n","platform":"p"}}"#,
