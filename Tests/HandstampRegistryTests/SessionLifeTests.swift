@@ -266,15 +266,32 @@ import Testing
   @Test(arguments: [
     "", "a", "@", "a@", "@b", "ada", "a b@c",
     "ada@exam ple.org", "ada@exa\nmple", "a\0@b.c",
+    "a\u{200B}da@example.org", "ada@exa\u{AD}mple.org", "ad\u{2060}a@example.org", "a\u{3164}@example.org",
+    "a\u{FE0F}b@c.d",
     String(repeating: "a", count: 250) + "@b.de",
   ])
   func `is rejected as an email address`(text: String) { #expect(EmailAddress(text) == nil) }
 
   @Test(arguments: [
     ("a@b", "a@b"), (" Ada@Example.ORG\n", "ada@example.org"), ("\"a@b\"@c.d", "\"a@b\"@c.d"), ("ÀB@c.d", "àb@c.d"),
+    ("\u{FEFF}ada@c.d\u{200B}", "ada@c.d"), ("\"Ada\"@c.d", "ada@c.d"), ("\"a\\da.b\"@c.d", "ada.b@c.d"),
+    ("\"a\\@b\\\"\"@c.d", "\"a@b\\\"\"@c.d"), ("\"a..b\"@c.d", "\"a..b\"@c.d"), ("\"\"@c.d", "\"\"@c.d"),
+    ("ada@BÜCHER.example", "ada@xn--bcher-kva.example"), ("ada@XN--bcher-KVA.example", "ada@xn--bcher-kva.example"),
+    ("ada@例え。テスト", "ada@xn--r8jz45g.xn--zckzah"),
   ])
   func `is accepted as an email address`(text: String, normal: String) {
     #expect(EmailAddress(text)?.normalized == normal)
+    #expect(EmailAddress(normal)?.normalized == normal, "the key has its own form")
+  }
+
+  @Test func `finds an address that a node of an earlier version has stored`() async throws {
+    let world = try await World()
+    let former = EmailAddress(stored: "Zoe@Bücher.example", normalized: "zoe@bücher.example")
+    let zoe = try await world.registry.openAccount(email: former, username: "Zoe", passwordHash: nil, now: start)
+    for typed in ["zoe@bücher.example", "ZOE@bücher.example"] {
+      #expect(try await world.registry.account(email: try #require(EmailAddress(typed)))?.id == zoe.id)
+    }
+    #expect(try await world.registry.account(email: try #require(EmailAddress("zoe@example.org"))) == nil)
   }
 
   @Test func `cannot inject terminal control codes as a device name`() {
@@ -283,5 +300,7 @@ import Testing
     #expect(device.id == DeviceID("ab"))
     #expect(device.name == "[31mred👩‍👩‍👧 Zoë")
     #expect(device.platform == String(repeating: "é", count: 100))
+    #expect(DeviceInfo(id: DeviceID("d"), name: " \u{3164}", platform: "ios").name == "ios")
+    #expect(DeviceInfo(id: DeviceID("d"), name: "", platform: "ios").name == "")
   }
 }

@@ -3,6 +3,8 @@ import Foundation
 import Handstamp
 import HandstampCore
 import HandstampOAuth
+import HandstampRegistry
+import HandstampServer
 import HandstampVaults
 
 /// The common part of sign-up and sign-in: choose the server first, then find out the account.
@@ -141,7 +143,7 @@ struct SignInAttempt: Sendable {
       guard let email else { return account }
       // The named account may have a different address now.
       guard let found = try await address(of: client) else { continue }
-      if found.lowercased() == email.lowercased() { return account }
+      if EmailAddress.key(of: found) == EmailAddress.key(of: email) { return account }
     }
     return nil
   }
@@ -153,7 +155,8 @@ struct SignInAttempt: Sendable {
     if let named { return [named] }
     guard let email else { return [usual].compactMap { $0 }.filter { $0.serverAddress == server } }
     return book.accounts.filter {
-      $0.serverAddress == server && (!$0.name.contains("@") || $0.name.lowercased() == email.lowercased())
+      $0.serverAddress == server
+        && (!$0.name.contains("@") || EmailAddress.key(of: $0.name) == EmailAddress.key(of: email))
     }
   }
 

@@ -93,7 +93,7 @@ public struct Administration: Sendable {
   /// Returns the name that the log and the audit log have for an address, as `email_hash`: only this server's current refresh key can
   /// connect the two.
   public func pseudonym(of email: String) throws(AdministrationError) -> String {
-    guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
+    guard let email = EmailAddress(composed: email) else { throw .invalidEmail }
     return registry.mint.mac(of: email.normalized, for: .logName)
   }
 

@@ -6,11 +6,11 @@ import HandstampRegistry
 import HandstampSupport
 
 extension JSONFields {
-  /// A display name: 1 to 200 characters, without control characters.
-  func name(_ name: String) throws(ProblemError) -> String {
+  /// A display name: 1 to 200 characters, without control characters, and not of blanks alone.
+  func name(_ name: String, _ isGood: (String) -> Bool = \.isDisplayName) throws(ProblemError) -> String {
     let text = try text(name)
-    guard text.isDisplayName else {
-      throw .invalidRequest("\(name): must be 1 to 200 characters, without control characters.")
+    guard isGood(text) else {
+      throw .invalidRequest("\(name): must be 1 to 200 characters, without control characters, and not blank.")
     }
     return text
   }
@@ -28,10 +28,11 @@ extension JSONFields {
   func device() throws(ProblemError) -> DeviceInfo {
     let fields = try object("device")
     return DeviceInfo(
-      id: DeviceID(try fields.name("id")), name: try fields.name("name"), platform: try fields.name("platform"))
+      id: DeviceID(try fields.name("id", \.isLabel)), name: try fields.name("name", \.isLabel),
+      platform: try fields.name("platform", \.isLabel))
   }
 
-  func email() throws(ProblemError) -> EmailAddress { try valid(EmailAddress(printable: try text("email"))) }
+  func email() throws(ProblemError) -> EmailAddress { try valid(EmailAddress(composed: try text("email"))) }
   func newEmail() throws(ProblemError) -> EmailAddress { try valid(EmailAddress(new: try text("email"))) }
 
   private func valid(_ address: EmailAddress?) throws(ProblemError) -> EmailAddress {
@@ -41,35 +42,31 @@ extension JSONFields {
 }
 
 extension EmailAddress {
-  /// Returns `nil` also if the text has control or other invisible characters.
-  init?(printable text: String) {
-    guard text.isPrintable else { return nil }
-    self.init(composed: text)
-  }
-
-  /// An address in Unicode's normalization form C: without it, one address could be two accounts (RFC 6532 section 3.1).
-  init?(composed text: String) {
+  /// An address as it was typed or sent, in Unicode's normalization form KC: full-width letters are those of ASCII.
+  package init?(composed text: String) {
     // Normalizing takes time that is quadratic in the number of combining characters.
     guard text.utf8.count <= 1024 else { return nil }
-    self.init(text.precomposedStringWithCanonicalMapping)
+    self.init(text.precomposedStringWithCompatibilityMapping)
   }
 
-  /// The address that an account gets. Those that accounts have from before are found by ``init(printable:)``.
+  /// The address that an account gets: with one `@` outside quotes (RFC 5321 section 4.1.2), and no empty part of the domain. Those that
+  /// accounts have from before are found by ``init(composed:)``.
   init?(new text: String) {
-    self.init(printable: text)
-    guard isOneSpelling else { return nil }
+    self.init(composed: text)
+    let parts = normalized.split(separator: "@", omittingEmptySubsequences: false)
+    let isQuoted = normalized.hasPrefix("\"") && parts.dropLast().last?.hasSuffix("\"") == true
+    guard parts.count == 2 || isQuoted, let domain = parts.last,
+      !domain.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty)
+    else { return nil }
   }
 
-  /// Whether no other address is the same mailbox: one `@` outside quotes (RFC 5321 section 4.1.2), no empty part of the domain, and no
-  /// characters in it that UTS 46 maps to others, such as full-width letters.
-  var isOneSpelling: Bool {
-    guard let at = normalized.utf8.lastIndex(of: UInt8(ascii: "@")) else { return false }
-    let (local, domain) = (normalized[..<at], String(normalized.utf8[at...].dropFirst()) ?? "")
-    let isQuoted = local.utf8.count > 2 && local.hasPrefix("\"") && local.hasSuffix("\"")
-    return (isQuoted || !local.utf8.contains(UInt8(ascii: "@")))
-      && !domain.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty)
-      && domain.precomposedStringWithCompatibilityMapping == domain
-      && !domain.unicodeScalars.contains { ["\u{3002}", "\u{FF0E}", "\u{FF61}"].contains($0) }
+  /// An address that somebody else has verified. It has to be spelled as here: another spelling may be another mailbox there.
+  init?(verified text: String) {
+    self.init(new: text)
+    guard typed == text else { return nil }
   }
+
+  /// The key of a text that may be an address.
+  package static func key(of text: String) -> String { EmailAddress(composed: text)?.normalized ?? text.lowercased() }
 }
 #endif

@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampRegistry
 import HandstampSupport
 
 /// Systems whose exports are documents of their own.
@@ -126,7 +127,7 @@ extension ImportedAccount {
       // Without the usual trait, the first address that is verified.
       let isVerified = try address.flag("verified") ?? false
       if email == nil && isVerified { email = value }
-      guard value.lowercased() == email?.lowercased() else { continue }
+      guard email.map({ EmailAddress.key(of: $0) }) == EmailAddress.key(of: value) else { continue }
       isEmailVerified = isVerified
       emailVerifiedAt = try address.time("verified_at")
     }

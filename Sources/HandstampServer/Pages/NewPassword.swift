@@ -35,7 +35,7 @@ enum TypedAddress: Sendable {
       self = .bad("field_error.email_missing")
       return
     }
-    guard let email = EmailAddress(composed: text), email.isOneSpelling, Mailbox(email) != nil else {
+    guard let email = EmailAddress(new: text), Mailbox(email) != nil else {
       self = .bad("field_error.email_invalid")
       return
     }

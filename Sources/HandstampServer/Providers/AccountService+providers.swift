@@ -68,7 +68,7 @@ extension AccountService {
       return (use, false)
     }
     // An address that the provider has not verified says nothing, not even whether it has an account here.
-    let address = user.isEmailVerified ? user.email.flatMap { EmailAddress(new: $0.typed) } : nil
+    let address = user.isEmailVerified ? user.email.flatMap { EmailAddress(verified: $0.typed) } : nil
     if let address, let owner = try await registry.account(email: address) {
       // A reader of the owner's mails could get an account there with the address, and never be asked for the code of the app here.
       guard provider.trustsEmail, owner.emailConfirmedAt != nil, try await registry.totp(of: owner.id) == nil else {
@@ -81,7 +81,8 @@ extension AccountService {
     // Of domains the operator says who may come, also where people get no account by themselves.
     if provider.signUp == .open { try requireOpen() }
     try limits.take(.signUps, from: nil, .shared)
-    let name = user.name ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
+    let shown = user.name.flatMap { $0.isShown ? $0 : nil }
+    let name = shown ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
     let use = registry.credentialUse(
       opening: proof, email: provider.trustsEmail ? address : nil, username: name, now: now)
     return (use, true)

@@ -36,8 +36,8 @@ extension UpstreamProvider {
     case .open: return true
     case .invited: return false
     case .domains(let domains):
-      let host = address?.normalized.split(separator: "@").last
-      return domains.contains { $0.lowercased() == host.map(String.init) }
+      guard let host = address?.normalized.split(separator: "@").last else { return false }
+      return domains.contains { EmailAddress(new: "a@" + $0)?.normalized.dropFirst(2) == host }
     }
   }
 

@@ -21,7 +21,7 @@ struct IdentityTokens: Sendable {
     /// The address, if the issuer has verified it, and it could be a new account's.
     var verifiedEmail: EmailAddress? {
       all.isTrue("email_verified")
-        ? all["email"]?.string.flatMap { EmailAddress(stated: $0) }.flatMap { EmailAddress(new: $0.typed) } : nil
+        ? all["email"]?.string.flatMap { EmailAddress(stated: $0) }.flatMap { EmailAddress(verified: $0.typed) } : nil
     }
   }
 

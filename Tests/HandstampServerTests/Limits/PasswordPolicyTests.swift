@@ -20,6 +20,7 @@ import Testing
     ("password1", .common), ("Password1", .common), ("QWERTYUIOP", .common), ("ｐａｓｓｗｏｒｄ１", .common),
     ("handstamp", .context), ("Handstamp1!", .context), ("handstamphandstamp", .context),
     ("ada.lovelace@mail.example", .context), ("Lovelace1815", .context), ("example!", .context),
+    ("mail.example1", .context), ("1Mail.Example", .context), ("example.org1", .context),
   ])
   func `is refused for a reason`(password: String, reason: PasswordPolicy.Weakness) {
     #expect(fault(password) == reason)
@@ -144,6 +145,27 @@ import Testing
       #expect(again.code == "email_taken")
       _ = try await test.signIn("ZO\u{CB}@example.org")
     }
+  }
+
+  /// The keys are those of ``EmailAddress``; here in compatible characters.
+  @Test(arguments: [
+    ("ａｄａ＠ｅｘａｍｐｌｅ．ｏｒｇ", "ada@example.org"), ("ada@example｡org", "ada@example.org"),
+    ("\u{A0}Ada@example.org\u{3000}", "ada@example.org"),
+    ("ada@ｂücher.example", "ada@xn--bcher-kva.example"), ("ﬁn@example.org", "fin@example.org"),
+  ])
+  func `is one key however wide its characters are`(typed: String, key: String) {
+    #expect(EmailAddress(new: typed)?.normalized == key && EmailAddress.key(of: typed) == key)
+    // A provider may have verified another mailbox.
+    #expect(EmailAddress(verified: typed) == nil)
+    #expect(EmailAddress(verified: "Ada@example.org")?.normalized == "ada@example.org")
+  }
+
+  @Test(arguments: [
+    "a\u{200B}da@example.org", "ada@example..org", "ada@example.org.", "a@b@example.org", "\"a@b@example.org",
+    "ada\u{A8}@example.org",
+  ])
+  func `is none for a new account if it has two spellings, or what is not seen`(typed: String) {
+    #expect(EmailAddress(new: typed) == nil)
   }
 }
 #endif
