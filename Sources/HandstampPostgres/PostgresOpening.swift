@@ -160,9 +160,27 @@ struct PostgresOpening {
       ? try result("SELECT coalesce(max(version), 0) FROM handstamp.migration", connection).integer ?? 0 : 0
     for (index, statements) in PostgresSchema.migrations.enumerated() where index >= version {
       guard migrating else { throw .olderFormat(path: path) }
+      if index + 1 == PostgresSchema.addressKeys { try renewAddressKeys(connection) }
       for statement in statements { _ = try result(statement, connection) }
       _ = try result("INSERT INTO handstamp.migration (version) VALUES (\(index + 1))", connection)
     }
+  }
+
+  private func renewAddressKeys(_ connection: PostgresConnection) throws(RegistryOpenError) {
+    let found = try result("SELECT id, email FROM handstamp.account WHERE email ~ '[^ !#-~]'", connection)
+    let accounts = (0..<found.count).compactMap { index -> (id: String, key: String)? in
+      guard case .text(let id)? = found[index].value(at: 0), case .text(let key)? = found[index].value(at: 1) else {
+        return nil
+      }
+      return (id, key)
+    }
+    let refusal = try AddressKeys.renew(accounts) { key throws(RegistryOpenError) in
+      try result("SELECT id FROM handstamp.account WHERE email = $1", [.text(key)], connection).text
+    } set: { id, key throws(RegistryOpenError) in
+      _ = try result(
+        "UPDATE handstamp.account SET email = $2 WHERE id = $1", [.text(id), .text(key)], connection)
+    }
+    if let refusal { throw refusal }
   }
 
   /// Binds new tables to their keys, and refuses those that are bound to others. Records added keys.

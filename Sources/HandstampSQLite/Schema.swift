@@ -22,7 +22,6 @@ enum Schema {
     }
     migrator.registerMigration("5") { db in
       try db.execute(sql: fifth)
-      try composeAddresses(db)
     }
     migrator.registerMigration("6") { db in
       try db.execute(sql: sixth)
@@ -35,6 +34,9 @@ enum Schema {
     }
     migrator.registerMigration("9") { db in
       try db.execute(sql: ninth)
+    }
+    migrator.registerMigration("10") { db in
+      try renewAddressKeys(db)
     }
     return migrator
   }
@@ -211,16 +213,16 @@ enum Schema {
   /// Adds how the user of a session has proved to be the account's owner.
   private static let ninth = "ALTER TABLE session ADD COLUMN methods TEXT"
 
-  /// Brings the addresses of accounts into Unicode's normalization form C. If that is another account's address, both keep theirs.
-  private static func composeAddresses(_ db: Database) throws {
-    for row in try Row.fetchAll(db, sql: "SELECT id, email FROM account WHERE email GLOB '*[^ -~]*'") {
-      guard let id = String.fromDatabaseValue(row["id"]), let email = String.fromDatabaseValue(row["email"]) else {
-        continue
-      }
-      try db.execute(
-        sql: "UPDATE OR IGNORE account SET email = ? WHERE id = ?",
-        arguments: [email.precomposedStringWithCanonicalMapping, id])
+  /// Gives the addresses of accounts the keys that they have now. Whoever waits for a code by such an address asks for another one.
+  private static func renewAddressKeys(_ db: Database) throws {
+    let rows = try Row.fetchAll(db, sql: "SELECT id, email FROM account WHERE email GLOB '*[^ !#-~]*'")
+    let refusal = try AddressKeys.renew(rows.map { (id: $0["id"], key: $0["email"]) }) { key in
+      try String.fetchOne(db, sql: "SELECT id FROM account WHERE email = ?", arguments: [key])
+    } set: { id, key in
+      try db.execute(sql: "UPDATE account SET email = ? WHERE id = ?", arguments: [key, id])
     }
+    if let refusal { throw refusal }
+    try db.execute(sql: "DELETE FROM ticket WHERE email GLOB '*[^ !#-~]*'")
   }
 
   /// Returns whether a database was bound to keys. Does not change it; it may be any SQLite database.

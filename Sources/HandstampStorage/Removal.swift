@@ -257,7 +257,10 @@ extension Removal: StoredPayload {
 
 extension AccountState {
   fileprivate init(fields: [String: String]) {
-    email = fields["email"].map { EmailAddress(stored: fields["typed"] ?? $0, normalized: $0) }
+    // An earlier version may have written the key.
+    email = fields["email"].map {
+      EmailAddress(stored: fields["typed"] ?? $0, normalized: AddressKeys.key(of: $0) ?? $0)
+    }
     emailConfirmedAt = fields.time("confirmed")
     hasPassword = fields["password"] != nil
     credentialsChangedAt = fields.time("changed")

@@ -137,6 +137,27 @@ import Testing
     #expect(try await refusal(database.url).0 == .newerFormat(path: try PostgresAddress(database.url).description))
   }
 
+  @Test func `gives addresses their keys, or names those that meet`() async throws {
+    let database = try cluster.newDatabase()
+    let (store, _) = try await database.node(folder.path).open()
+    let bob = AccountRecord(
+      id: AccountID("bob"), email: nil, username: "", passwordHash: nil, createdAt: Samples.start)
+    try await store.write([.createAccount(Samples.account), .createAccount(bob)], events: [])
+    store.release()
+    let former = "DELETE FROM handstamp.migration WHERE version = \(PostgresSchema.addressKeys);"
+    try database.sql(
+      former + "UPDATE handstamp.account SET email = 'ada@bücher.example' WHERE id = 'ada';"
+        + "UPDATE handstamp.account SET email = 'ada@xn--bcher-kva.example' WHERE id = 'bob'")
+    let text = try await refusal(database.url).text
+    #expect(
+      text.contains("ada@bücher.example (ada)") && text.contains("ada@xn--bcher-kva.example (bob)"), "\(text)")
+    try database.sql("UPDATE handstamp.account SET email = '\"bob\"@bücher.example' WHERE id = 'bob'")
+    let again = try await database.node(folder.path).open().store
+    #expect(try await again.account(email: "ada@xn--bcher-kva.example")?.id == Samples.ada)
+    #expect(try await again.account(email: "bob@xn--bcher-kva.example")?.id == AccountID("bob"))
+    again.release()
+  }
+
   @Test func `refuses keys that are not the database's, and creates none beside one in use`() async throws {
     let database = try cluster.newDatabase()
     let (store, keys) = try await database.node(folder.path).open()

@@ -135,5 +135,60 @@ import Testing
     let again = try folder.server.open().store
     #expect(try await again.session(row.id)?.revision == 8)
   }
+
+  @Test func `has its addresses under their keys, or is refused with those that meet`() async throws {
+    let folder = try Folder()
+    func token(_ name: String) throws -> OneTimeTokenRecord {
+      let email = try #require(EmailAddress(name + "@bücher.example"))
+      return OneTimeTokenRecord(
+        id: OneTimeTokenID(of: Secret(name), purpose: .signUp), purpose: .signUp, subject: email.normalized,
+        email: email, createdAt: start, expiresAt: start.advanced(by: .seconds(9)))
+    }
+    let store = try folder.server.open().store
+    var changes: [RegistryChange] = [.createOneTimeToken(try token("ada")), .createOneTimeToken(try token("bob"))]
+    for name in ["ada", "bob", "eve", "dan"] {
+      changes.append(
+        .createAccount(
+          AccountRecord(
+            id: AccountID(name), email: EmailAddress(name + "@example.org"), username: "", passwordHash: nil,
+            createdAt: start)))
+    }
+    try await store.write(changes, events: [])
+    try store.close()
+    func change(_ keys: [(id: String, key: String)]) async throws {
+      let former = try DatabaseQueue(path: folder.server.databasePath)
+      try await former.write { db in
+        try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '10'")
+        try db.execute(sql: "UPDATE ticket SET email = 'ada@bücher.example' WHERE email LIKE 'ada%'")
+        for (id, key) in keys {
+          try db.execute(sql: "UPDATE account SET email = ? WHERE id = ?", arguments: [key, id])
+        }
+      }
+      try former.close()
+    }
+    try await change([
+      ("ada", "ada@bücher.example"), ("bob", "ａda@xn--bcher-kva.example"), ("dan", "e\u{200D}@example.org"),
+      ("eve", "\"dan\"@example.org"),
+    ])
+    guard case .refused(let text, let hint)? = refusal(folder.server) else { throw Opened() }
+    for part in ["ａda@xn--bcher-kva.example (bob)", "xn--bcher-kva.example (ada)", "e\u{200D}@example.org (dan)"] {
+      #expect(text.contains(part), "\(text)")
+    }
+    #expect(hint.contains("former version"))
+    // Nothing was changed by that.
+    try await change([("bob", "bob@example.org"), ("dan", "zoe\u{308}@example.org")])
+    let again = try folder.server.open().store
+    for (key, id) in [
+      ("ada@xn--bcher-kva.example", "ada"), ("bob@example.org", "bob"), ("dan@example.org", "eve"),
+      ("zo\u{EB}@example.org", "dan"),
+    ] {
+      #expect(try await again.account(email: key)?.id == AccountID(id), "\(key)")
+    }
+    #expect(try await again.account(AccountID("ada"))?.email?.typed == "ada@example.org")
+    #expect(try await again.oneTimeToken(try token("ada").id) == nil)
+    #expect(try await again.oneTimeToken(try token("bob").id) != nil)
+  }
+
+  private struct Opened: Error {}
 }
 #endif
