@@ -114,13 +114,13 @@ struct AdminImport: AsyncParsableCommand {
         "refused": report.refused,
         "refusals": report.refusals.objects([
           Column("line", \.line), Column("code", \.reason.code.rawValue), Column("field", \.reason.field),
-          Column("hint", \.reason.hint),
+          Column("address", \.address), Column("hint", \.reason.hint),
         ]),
         // Facts that have no place here, by kind.
         "left": report.left.mapValues { ["count": $0.count, "lines": $0.lines] as JSONObject },
       ])
     }
-    let rows = report.refusals.map { ["line \($0.line)", $0.reason.code.rawValue, $0.reason.hint] }
+    let rows = report.refusals.map { ["line \($0.line)", $0.reason.code.rawValue, $0.address ?? "-", $0.reason.hint] }
     Table(rows: rows).write()
     if report.refused > report.refusals.count {
       Terminal.say("and \(report.refused - report.refusals.count) more")

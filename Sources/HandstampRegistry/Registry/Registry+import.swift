@@ -148,7 +148,9 @@ extension Registry {
     if let email = new.email, let known = try await self.account(email: email) {
       let isConfirmed = known.emailConfirmedAt != nil && new.emailConfirmedAt != nil
       if merging && isConfirmed { return try await merge(account, into: known, now: now) }
-      return ([], account.keepsID ? .refused(.addressTaken) : .unchanged)
+      // The same record again, and no other person's whose address is spelled otherwise.
+      let isSame = !account.keepsID && known.email?.typed == email.typed
+      return ([], isSame ? .unchanged : .refused(.addressTaken))
     }
     for link in account.links where try await self.account(identity: link.identity) != nil {
       return ([], .refused(.identityTaken))

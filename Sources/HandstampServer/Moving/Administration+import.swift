@@ -96,7 +96,9 @@ private struct ImportRun {
     let own = account.uniqueKeys
     if !keys.isDisjoint(with: own) {
       // The store decides between two records about one account, in the order of the file.
-      if options.isTrial { return report.add(account.repeated(in: keys), line: record.line, left: left) }
+      if options.isTrial {
+        return report.add(account.repeated(in: keys), line: record.line, account.record.email, left: left)
+      }
       try await flush()
     }
     keys.formUnion(own)
@@ -114,7 +116,9 @@ private struct ImportRun {
     let arrivals = try await administration.ask(
       try await registry.receive(
         batch.map(\.account), merging: options.merges, isTrial: options.isTrial, now: time))
-    for (entry, arrival) in zip(batch, arrivals) { report.add(arrival, line: entry.line, left: entry.left) }
+    for (entry, arrival) in zip(batch, arrivals) {
+      report.add(arrival, line: entry.line, entry.account.record.email, left: entry.left)
+    }
     waiting = []
     if !options.isTrial { keys = [] }
   }
@@ -130,7 +134,9 @@ extension ArrivingAccount {
   fileprivate var uniqueKeys: Set<Int> {
     var keys: Set<Int> = passkeys.reduce(into: []) { $0.insert(["passkey", $1.id].hashValue) }
     if keepsID { keys.insert(["id", record.id.rawValue].hashValue) }
-    if let email = record.email { keys.insert(["email", email.normalized].hashValue) }
+    if let email = record.email {
+      keys.formUnion([["email", email.normalized].hashValue, ["typed", email.typed].hashValue])
+    }
     for link in links { keys.insert(["identity", link.identity.key].hashValue) }
     return keys
   }
@@ -140,7 +146,10 @@ extension ArrivingAccount {
     let hasID = keepsID && keys.contains(["id", record.id.rawValue].hashValue)
     let hasEmail = record.email.map { keys.contains(["email", $0.normalized].hashValue) }
     if hasID { return hasEmail == false ? .refused(.idTaken) : .unchanged }
-    if hasEmail == true { return keepsID ? .refused(.addressTaken) : .unchanged }
+    if hasEmail == true {
+      let isSame = !keepsID && keys.contains(["typed", record.email?.typed ?? ""].hashValue)
+      return isSame ? .unchanged : .refused(.addressTaken)
+    }
     return .refused(passkeys.isEmpty ? .identityTaken : .passkeyTaken)
   }
 }

@@ -65,7 +65,7 @@ public struct ImportError: Error, Sendable, Hashable {
     case .hashIncomplete: "name the file with the parameters of the hashes, or remove the hash from the record"
     case .noPerson: "for a program, use: handstamp admin clients add"
     case .idTaken: "an account with another address has this ID: remove the ID, and a new one is drawn"
-    case .addressTaken: "an account with another ID has this address: --merge joins them if both are confirmed"
+    case .addressTaken: "another account has this address, in some spelling: --merge joins them if both are confirmed"
     case .identityTaken: "another account signs in with this identity: remove one of them"
     case .passkeyTaken: "another account has one of these passkeys: remove it from the record"
     case .accountDeleted: "the account was deleted here, and its ID is not used again"

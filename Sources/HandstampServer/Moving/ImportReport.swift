@@ -2,13 +2,15 @@
 import HandstampRegistry
 package import HandstampSupport
 
-/// The result of an import. It has no data of the accounts, and no hash.
+/// The result of an import. Of the accounts, it has the addresses that others have, and no hash.
 public struct ImportReport: Sendable, Hashable {
   /// A record that was not taken.
   public struct Refused: Sendable, Hashable {
     /// The line that the record begins in, the first being 1.
     public let line: Int
     public let reason: ImportError
+    /// The address that another account has.
+    public let address: String?
   }
 
   /// Facts of one kind, such as `totp`, that have no place here.
@@ -31,12 +33,13 @@ public struct ImportReport: Sendable, Hashable {
   public private(set) var refusals: [Refused] = []
   public private(set) var left: [String: Left] = [:]
 
-  mutating func add(_ arrival: Arrival, line: Int, left kinds: Set<String>) {
+  mutating func add(_ arrival: Arrival, line: Int, _ email: EmailAddress?, left kinds: Set<String>) {
     switch arrival {
     case .created: created += 1
     case .merged: merged += 1
     case .unchanged: unchanged += 1
-    case .refused(let refusal): return add(ImportError(refusal), line: line)
+    case .refused(let refusal):
+      return add(ImportError(refusal), line: line, refusal == .addressTaken ? email?.typed : nil)
     }
     for kind in kinds {
       left[kind, default: Left()].count += 1
@@ -44,9 +47,11 @@ public struct ImportReport: Sendable, Hashable {
     }
   }
 
-  mutating func add(_ refusal: ImportError, line: Int) {
+  mutating func add(_ refusal: ImportError, line: Int, _ address: String? = nil) {
     refused += 1
-    if refusals.count < ImportReport.mostListed { refusals.append(Refused(line: line, reason: refusal)) }
+    if refusals.count < ImportReport.mostListed {
+      refusals.append(Refused(line: line, reason: refusal, address: address))
+    }
   }
 
   /// For programs, and for the audit log without the lines.
@@ -64,6 +69,7 @@ public struct ImportReport: Sendable, Hashable {
         item.add("line", Int64(refusal.line))
         item.add("code", refusal.reason.code.rawValue)
         item.add("field", ifPresent: refusal.reason.field)
+        item.add("address", ifPresent: refusal.address)
         item.add("hint", refusal.reason.hint)
         return item
       })

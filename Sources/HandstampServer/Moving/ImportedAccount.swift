@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import HandstampWebAuthn
 
 /// The account of a person in another system: the one value that the reader of each format makes.
@@ -112,7 +113,8 @@ extension ImportedAccount {
     var record = AccountRecord(
       id: id.map { AccountID($0) } ?? drawn.id, email: address, username: "", passwordHash: nil,
       createdAt: min(createdAt ?? now, now))
-    record.username = name ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
+    let shown = name.flatMap { $0.isEmpty || $0.isShown ? $0 : nil }
+    record.username = shown ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
     // An account without an address is known by one.
     record.identity = identity ?? (address == nil ? identities.first?.identity : nil)
     if isEmailVerified, address != nil { record.emailConfirmedAt = min(emailVerifiedAt ?? record.createdAt, now) }

@@ -211,6 +211,24 @@ import Testing
     }
   }
 
+  @Test func `names the line and the address of which another account has another spelling`() async throws {
+    for isTrial in [false, true] {
+      let stage = try ImportStage()
+      let report = try await stage.add(
+        #"""
+        {"email":"ada@bücher.example"}
+        {"email":"ada@bücher.example"}
+        {"email":"Ada@XN--bcher-kva.example"}
+        {"id":"4","email":"\"ada\"@bücher.example"}
+        {"email":"ada@example.org","name":"\u3164"}
+        """#, isTrial: isTrial)
+      #expect(report.counts == [2, 0, 1, 2] && report.codes == ["3 address_taken", "4 address_taken"])
+      #expect(report.refusals.map(\.address) == ["Ada@XN--bcher-kva.example", "ada@bücher.example"])
+      #expect(report.described().text.contains("XN--bcher") && !report.described(withLines: false).text.contains("@"))
+      if !isTrial { #expect(try await stage.account("ada@example.org")?.username == "ada") }
+    }
+  }
+
   @Test func `goes on after an interruption`() async throws {
     let stage = try ImportStage()
     let lines = (0..<700).map { #"{"id":"u\#($0)","email":"u\#($0)@example.org","groups":["g"]}"# + "\n" }.joined()
