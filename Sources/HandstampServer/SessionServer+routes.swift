@@ -192,7 +192,8 @@ extension SessionServer {
       recorder: recorder, limits: limits, clock: clock, signUp: configuration.signUp,
       reauthentication: reauthentication,
       assurance: Assurance(
-        requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"))
+        requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"),
+      issuer: configuration.issuer)
   }
   private var web: WebSessions {
     WebSessions(

@@ -257,7 +257,10 @@ private struct Safe {
     var random = SplitMix64(state: 7)
     let code = RecoveryCode(from: &random)
     #expect(code.text.count == 29)
-    for typed in [code.text, code.text.uppercased(), code.text.replacing("-", with: " "), " " + code.characters] {
+    for typed in [
+      code.text, code.text.uppercased(), code.text.replacing("-", with: " "), " " + code.characters,
+      code.text.replacing("-", with: "\u{2013}") + ".\n", code.text.replacing("-", with: "\u{A0}\u{200B}"),
+    ] {
       #expect(RecoveryCode(typed: typed) == code)
     }
     let zeros = String(repeating: "0000-", count: 6).dropLast()

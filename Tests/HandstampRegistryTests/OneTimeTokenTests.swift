@@ -14,6 +14,17 @@ import Testing
     #expect(OneTimeToken(presented: token.secret) == token)
     #expect(OneTimeToken(presented: Secret("hst1.x")) == nil)
     #expect(OneTimeToken(presented: Secret("hsl1." + String(repeating: "A", count: 60))) == nil)
+    let (text, issuer) = (token.secret.withExposed { $0 }, "https://id.example.org")
+    for typed in [
+      text, " \(text)\r\n", "\u{200B}\(text).", "\(text.prefix(20))=\n\(text.dropFirst(20))",
+      "https://id.example.org/reset-password?token=" + text, "<https://id.example.org/x?a=b&token=\(text)#c>\n",
+    ] {
+      #expect(OneTimeToken(typed: Secret(typed), at: issuer) == token, "\(typed)")
+    }
+    let elsewhere = "https://id.example.net/reset-password?token=" + text
+    for typed in ["", " \n", ".", "\u{200B}", elsewhere, "token " + text, String(repeating: "x", count: 9999)] {
+      #expect(OneTimeToken(typed: Secret(typed), at: issuer) == nil, "\(typed)")
+    }
     let ids = OneTimeTokenRecord.Purpose.allCases.map { OneTimeTokenID(of: token.secret, purpose: $0) }
     #expect(Set(ids).count == ids.count)
   }

@@ -23,7 +23,15 @@ import Testing
     for (offset, fits) in [(-2, false), (-1, true), (0, true), (1, true), (2, false)] as [(Int64, Bool)] {
       let code = secret.code(at: present + offset)
       #expect((secret.step(of: code, at: start) == present + offset) == fits, "\(offset)")
-      #expect((secret.step(of: " \(code.prefix(3)) \(code.suffix(3))", at: start) != nil) == fits)
+      for (between, around) in [(" ", " "), ("\u{A0}", "\n"), ("-", ""), ("\u{2013}", "."), ("\u{200B}", "\u{FEFF}")] {
+        let typed = "\(around)\(code.prefix(3))\(between)\(code.suffix(3))\(around)"
+        #expect((secret.step(of: typed, at: start) != nil) == fits, "\(typed)")
+      }
+      for zero in [0xFF10, 0x660, 0x966] as [UInt32] {
+        let digits = code.unicodeScalars.compactMap { Unicode.Scalar(zero + $0.value - 48) }
+        let typed = String(String.UnicodeScalarView(digits))
+        #expect((secret.step(of: typed, at: start) != nil) == fits, "\(typed)")
+      }
     }
     // The last instant of the step after, and the first of the next but one.
     let code = secret.code(at: present)

@@ -7,7 +7,7 @@ public struct RecoveryCode: Sendable, Hashable {
   /// How many codes an account gets at once.
   public static let count = 10
   /// Crockford's base32: no letter looks like a digit.
-  private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+  private static let alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
   /// 120 random bits, of which no slow hash is needed (OWASP ASVS 6.5.2).
   private static let characters = 24
 
@@ -15,30 +15,18 @@ public struct RecoveryCode: Sendable, Hashable {
 
   /// Draws a code from `random`, which must be a cryptographic source.
   init(from random: inout some RandomNumberGenerator) {
+    let alphabet = Array(RecoveryCode.alphabet.lowercased().utf8)
     characters = String(
-      decoding: randomBytes(RecoveryCode.characters, from: &random).map { RecoveryCode.alphabet[Int($0 & 31)] },
-      as: UTF8.self)
+      decoding: randomBytes(RecoveryCode.characters, from: &random).map { alphabet[Int($0 & 31)] }, as: UTF8.self)
   }
 
-  /// Reads a code as it was typed: case, spaces and hyphens do not matter, nor do `o`, `i` and `l` for the digits that they look like.
+  /// Reads a code as it was typed; `o`, `i` and `l` are the digits that they look like.
   ///
   /// Returns `nil` if that cannot be a code.
   public init?(typed: String) {
-    guard typed.utf8.count <= 256 else { return nil }
-    var bytes: [UInt8] = []
-    for scalar in typed.lowercased().unicodeScalars where !scalar.properties.isWhitespace {
-      let letter: Unicode.Scalar =
-        switch scalar {
-        case "o": "0"
-        case "i", "l": "1"
-        default: scalar
-        }
-      if letter.properties.isDash { continue }
-      guard let byte = UInt8(exactly: letter.value), RecoveryCode.alphabet.contains(byte) else { return nil }
-      bytes.append(byte)
-    }
-    guard bytes.count == RecoveryCode.characters else { return nil }
-    characters = String(decoding: bytes, as: UTF8.self)
+    let letters = typed.typed(in: RecoveryCode.alphabet + "OIL")
+    guard letters.count == RecoveryCode.characters else { return nil }
+    characters = String(letters.map { $0 == "O" ? "0" : $0 == "I" || $0 == "L" ? "1" : $0 }).lowercased()
   }
 
   /// The code in groups of four, with hyphens.

@@ -37,7 +37,10 @@ public struct TOTPSecret: Sendable, Hashable {
     return String(repeating: "0", count: digits - text.count) + text
   }
 
-  /// Returns the step around `now` whose password was typed; `nil` if there is none. Spaces do not matter.
+  /// The digits of a one-time password as it was typed: without any, it is none, and no attempt.
+  package static func digits(of typed: String) -> String { typed.typed(in: "0123456789") }
+
+  /// Returns the step around `now` whose password was typed; `nil` if there is none.
   ///
   /// - Parameter wall: another time that it may be.
   func step(of typed: String, at now: UnixTime, or wall: UnixTime?) -> Int64? {
@@ -45,7 +48,7 @@ public struct TOTPSecret: Sendable, Hashable {
   }
 
   func step(of typed: String, at now: UnixTime) -> Int64? {
-    let code = Array(typed.utf8.prefix(64).filter { $0 != UInt8(ascii: " ") })
+    let code = Array(TOTPSecret.digits(of: typed).utf8)
     let present = TOTPSecret.step(at: now)
     var found: Int64?
     // Each is compared, so that the time does not tell which one it was.

@@ -45,7 +45,7 @@ public struct DeviceCodes: Sendable, Hashable {
 
 /// The code that a user types: eight consonants, so that it never forms a word (RFC 8628 section 6.1).
 public struct UserCode: Sendable, Hashable {
-  private static let alphabet = Array("BCDFGHJKLMNPQRSTVWXZ")
+  private static let alphabet = "BCDFGHJKLMNPQRSTVWXZ"
   private static let count = 8
 
   /// The letters without the hyphen.
@@ -55,16 +55,14 @@ public struct UserCode: Sendable, Hashable {
   public var text: String { "\(letters.prefix(4))-\(letters.suffix(4))" }
 
   init(from random: inout some RandomNumberGenerator) {
-    letters = String(
-      (0..<UserCode.count).map { _ in UserCode.alphabet[.random(in: UserCode.alphabet.indices, using: &random)] })
+    let alphabet = Array(UserCode.alphabet)
+    letters = String((0..<UserCode.count).map { _ in alphabet[.random(in: alphabet.indices, using: &random)] })
   }
 
-  /// Parses a typed code, ignoring case, spaces and hyphens. Returns `nil` if it is not a valid code.
+  /// Reads a code as it was typed. Returns `nil` if it is not a valid code.
   public init?(typed: String) {
-    guard typed.utf8.count <= 32 else { return nil }
-    let letters = typed.uppercased().filter { $0 != "-" && $0 != " " }
-    guard letters.count == UserCode.count, letters.allSatisfy({ UserCode.alphabet.contains($0) }) else { return nil }
-    self.letters = letters
+    letters = typed.typed(in: UserCode.alphabet)
+    guard letters.count == UserCode.count else { return nil }
   }
 
   var id: OneTimeTokenID { OneTimeTokenID(of: Secret(letters), purpose: .userCode) }

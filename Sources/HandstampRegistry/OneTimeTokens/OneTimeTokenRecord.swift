@@ -127,4 +127,12 @@ public struct OneTimeToken: Sendable, Hashable {
     else { return nil }
     secret = presented
   }
+
+  /// A token as a person typed or pasted it, alone or in a link of `issuer`. What no token has is ignored, such as line ends.
+  package init?(typed: Secret, at issuer: String) {
+    let text = typed.withExposed { String($0.prefix(4096)).pasted("token", at: issuer) } ?? ""
+    let bytes = text.utf8.filter { $0.isAlphanumeric || "-_.".utf8.contains($0) }
+    // A full stop ends the sentence.
+    self.init(presented: Secret(bytes: bytes.prefix(bytes.last == UInt8(ascii: ".") ? bytes.count - 1 : bytes.count)))
+  }
 }

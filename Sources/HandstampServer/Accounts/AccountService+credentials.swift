@@ -17,14 +17,14 @@ extension AccountService {
 
   /// Returns the account whose password a mailed token can set; `nil` if it is not valid.
   func account(forResetToken token: Secret, _ caller: Caller) async throws -> AccountRecord? {
+    guard let token = self.token(token) else { return nil }
     try limits.take(.codes, from: caller.client, .own)
-    guard let token = OneTimeToken(presented: token) else { return nil }
     return try await registry.account(forResetToken: token, now: clock.now)
   }
 
   /// Whether a token takes back everything, because the address was not confirmed before.
   func isFirstProof(_ token: Secret, of account: AccountRecord) async throws -> Bool {
-    guard let token = OneTimeToken(presented: token) else { return false }
+    guard let token = self.token(token) else { return false }
     return try await registry.isFirstProof(token, of: account, now: clock.now)
   }
 
@@ -38,7 +38,7 @@ extension AccountService {
   ) async throws {
     // Do not spend a hash on guesses, nor what all clients share.
     guard let account = try await account(forResetToken: presented, caller),
-      let token = OneTimeToken(presented: presented)
+      let token = token(presented)
     else { throw await refusedCode(caller) }
     try limits.take(.codes, from: nil, .shared)
     let place = try passwords.admit()
@@ -202,8 +202,9 @@ extension AccountService {
   ///
   /// - Throws: ``RegistryError/oneTimeTokenInvalid``, `rate_limited`.
   func use(ofMailed presented: Secret, by owner: Owner) async throws -> CredentialUse {
+    guard let token = token(presented) else { throw RegistryError.oneTimeTokenInvalid }
     try limits.take(.codes, from: owner.caller.client, .own)
-    guard let token = OneTimeToken(presented: presented), try await takesMailedProof(owner.account),
+    guard try await takesMailedProof(owner.account),
       let use = try await owned(owner.caller).credentialUse(byMailed: token, now: clock.now),
       use.account.id == owner.account.id
     else { throw await refusedCode(owner.caller) }

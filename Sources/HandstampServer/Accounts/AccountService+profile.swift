@@ -33,8 +33,8 @@ extension AccountService {
 
   /// Returns the address that a mailed token gives to the account; `nil` if it is not valid, or for another account.
   func emailChange(of owner: Owner, confirmedBy token: Secret) async throws -> EmailAddress? {
+    guard let token = self.token(token) else { return nil }
     try limits.take(.codes, from: owner.caller.client, .own)
-    guard let token = OneTimeToken(presented: token) else { return nil }
     return try await registry.emailChange(of: owner.account.id, confirmedBy: token, now: clock.now)
   }
 
@@ -43,8 +43,8 @@ extension AccountService {
     -> AccountRecord
   {
     try await require(.confirmEmailChange, of: owner)
+    guard let token = self.token(token) else { throw RegistryError.oneTimeTokenInvalid }
     try limits.take(.codes, from: owner.caller.client, .own)
-    guard let token = OneTimeToken(presented: token) else { throw RegistryError.oneTimeTokenInvalid }
     let changed = try await owned(owner.caller).completeEmailChange(with: token, by: browser, now: clock.now)
     recorder.announceChange(changed.id)
     outbox.bell.signal(.look)

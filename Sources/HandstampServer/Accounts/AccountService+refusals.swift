@@ -65,10 +65,10 @@ extension AccountService {
   func verify<Value>(
     _ typed: TypedRecovery, on browser: DeviceInfo, _ caller: Caller, _ work: (CredentialUse) async throws -> Value
   ) async throws -> Recovery<Value> {
-    try limits.take(.codes, from: caller.client, .own)
     guard let email = EmailAddress(composed: typed.email), let code = RecoveryCode(typed: typed.code) else {
       return .unknown
     }
+    try limits.take(.codes, from: caller.client, .own)
     let none = AccountRecord(id: AccountID(""), email: nil, username: "", passwordHash: nil, createdAt: clock.now)
     for _ in 0..<2 {
       var account = try await registry.account(email: email)
@@ -78,7 +78,7 @@ extension AccountService {
           PasswordAttempt(email: email, password: password, device: browser.id, caller: caller))
         (account, other) = (owner, .password(of: owner))
       } else if let mailed = typed.mailed {
-        guard let token = OneTimeToken(presented: mailed),
+        guard let token = token(mailed),
           let use = try await registry.credentialUse(byMailed: token, now: clock.now), use.account.id == account?.id
         else { throw await refusedCode(caller) }
         other = use

@@ -20,6 +20,8 @@ extension AccountService {
   ) async throws -> Value {
     guard try await registry.totp(of: account.id) != nil else { return try await work(.password(of: account)) }
     guard let email = account.email, let code, !code.isEmpty else { throw ProblemError.secondFactorRequired }
+    // No attempt, which would count.
+    guard !code.withExposed({ TOTPSecret.digits(of: $0) }).isEmpty else { throw ProblemError.secondFactorWrong }
     let attempt = PasswordAttempt(email: email, password: code, device: device, caller: caller)
     var value: Value?
     let fits = try await passwordGuard.check(attempt, for: account.id, isCode: true, at: clock.now) { _ in
@@ -72,6 +74,7 @@ extension AccountService {
   func addTOTP(_ setup: TOTPSetup, code: String, of owner: Owner) async throws -> Bool {
     try await require(.addApp, of: owner)
     try requirePassword(owner)
+    guard !TOTPSecret.digits(of: code).isEmpty else { return false }
     try limits.take(.codes, from: owner.caller.client)
     let isAdded = try await changing(owner) { record in
       let time = clock.read()

@@ -62,8 +62,8 @@ extension AccountService {
   /// Returns what a mailed one-time token confirms; `nil` if it is not valid.
   func confirmation(by token: Secret, _ caller: Caller) async throws -> OneTimeTokenRecord? {
     try requireOpen()
+    guard let token = self.token(token) else { return nil }
     try limits.take(.codes, from: caller.client, .own)
-    guard let token = OneTimeToken(presented: token) else { return nil }
     return try await registry.pendingSignUp(for: token, now: clock.now)
   }
 
@@ -76,12 +76,12 @@ extension AccountService {
   {
     // Do not spend a hash on guesses, nor what all clients share.
     guard let confirmed = try await confirmation(by: presented, caller) else {
-      guard let token = OneTimeToken(presented: presented),
+      guard let token = token(presented),
         let repeated = try await registry.repeatedConfirmation(token, start, now: clock.now)
       else { throw await refusedCode(caller) }
       return try await handOut(repeated, to: password)
     }
-    guard let token = OneTimeToken(presented: presented) else { throw RegistryError.oneTimeTokenInvalid }
+    guard let token = token(presented) else { throw RegistryError.oneTimeTokenInvalid }
     try limits.take(.codes, from: nil, .shared)
     let place = try passwords.admit()
     try policy.check(new: password, of: confirmed.email, confirmed.username)

@@ -29,6 +29,7 @@ struct AccountService: Sendable {
   /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
   let reauthentication: Duration?
   let assurance: Assurance
+  let issuer: String
   let refusals = Tallies<RefusedSignIn>(interval: .seconds(60))
 
   /// The client of a request, and its log.
@@ -50,6 +51,9 @@ struct AccountService: Sendable {
 
   /// The registry on behalf of an account's owner.
   func owned(_ caller: Caller) -> Registry { registry.acting(as: .owner(from: caller.client.text)) }
+
+  /// A mailed code as it was typed, or its link; `nil`, and no attempt that counts, if it can be none.
+  func token(_ typed: Secret) -> OneTimeToken? { OneTimeToken(typed: typed, at: issuer) }
 
   /// Changes the account of an owner, again if something else has changed at the same time, such as the name. What the owner has proved
   /// holds as long as the password is the same.

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 
@@ -64,15 +65,15 @@ struct DevicePageController: Sendable {
     _ typed: String, _ user: BrowserSession, _ visit: BrowserRequest
   ) async throws -> (UserCode, DeviceGrant)? {
     let (account, now) = (user.account.id, web.clock.now)
+    // No attempt: nothing can be found by it.
+    guard let code = typed.pasted("user_code", at: web.issuer).flatMap({ UserCode(typed: $0) }) else { return nil }
     guard deviceCodes.mayGuess(account, now: now) else {
       visit.caller.logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account)"])
       throw ProblemError(
         .tooManyRequests, "rate_limited", "Too many attempts",
         retryAfter: Int(DeviceCodeRateLimiter.window.components.seconds))
     }
-    guard let code = UserCode(typed: typed), let grant = try await web.registry.device(showing: code, now: now) else {
-      return nil
-    }
+    guard let grant = try await web.registry.device(showing: code, now: now) else { return nil }
     deviceCodes.forgive(account)
     return (code, grant)
   }
@@ -119,7 +120,7 @@ struct DevicePageController: Sendable {
   ) -> Response {
     var page = Page(name: "device_code", title: "device_code.title")
     page.context = [
-      "person": account.person, "user_code": .text(ifPresent: typed.map { String($0.prefix(32)) }),
+      "person": account.person, "user_code": .text(ifPresent: typed.map { String($0.prefix(256)) }),
     ]
     if isWrong { page.errors["user_code"] = "field_error.user_code" }
     return web.show(page, visit)

@@ -176,6 +176,26 @@ import Testing
     }
   }
 
+  @Test func `is found by its code as people type and paste it, and by nothing else that counts`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      let browser = Browser(test.client.base)
+      let page = try await browser.signIn(at: "/device")
+      func look(_ typed: String) async throws -> Browser.BrowserResponse {
+        try await browser.press("look", on: page, at: "/device", [("user_code", typed)])
+      }
+      let link = "https://id.example.org/device?user_code="
+      for nothing in ["–", " . ", "AEIOU", "https://evil.example/device?user_code=" + device.userCode] {
+        for _ in 0..<3 { #expect(try await look(nothing).status == 200, "\(nothing)") }
+      }
+      let dashed = device.userCode.lowercased().replacing("-", with: "\u{2013}") + "."
+      for typed in [dashed, link + device.userCode, "<\(link)\(device.userCode)>\n"] {
+        #expect(try await look(typed).title.hasPrefix("Allow "), "\(typed)")
+      }
+      #expect(page.text.contains(#"maxlength="1024""#) && page.text.contains("format-detection"))
+    }
+  }
+
   @Test func `shows distinct codes that spell no words`() async throws {
     try await TestServer.runOAuth { test in
       var seen: Set<String> = []

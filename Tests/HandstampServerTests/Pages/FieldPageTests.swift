@@ -76,7 +76,39 @@ import Testing
     }
   }
 
-  @Test(arguments: ["ada@ｅxample.org", "ada@example。org", "ada@example.org.", "a@b@example.org"])
+  @Test func `with an address that is spelled otherwise leads to the same account`() async throws {
+    let other = #""Ada"@ｅxample。ORG"#
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let body = TestServer.signUpBody(other.replacing("\"", with: "\\\""))
+      #expect(try await test.client.post("/v1/sign-up", json: body).code == "email_taken")
+      let browser = Browser(test.client.base)
+      _ = try await browser.signIn(at: "/sign-in", as: other)
+      #expect(try await browser.get("/account").text.contains("ada@example.org"))
+    }
+  }
+
+  @Test func `counts no attempt of which nothing is left`() async throws {
+    try await TestServer.run(mailer: Post()) {
+      $0.limits[.codes].perAddress = RateLimit(burst: 1, every: .seconds(3600))
+      $0.limits[.passwords].perAddress = RateLimit(burst: 3, every: .seconds(3600))
+    } body: { test in
+      let app = try await test.addApp(to: try await test.signUp())
+      for typed in ["", " \n", "–", "https://elsewhere.example/reset-password?token=hsl1.AAAA"] {
+        let body = #"{"token":"\#(typed.replacing("\n", with: "\\n"))","new_password":"a long enough one"}"#
+        #expect(try await test.client.post("/v1/password-reset/confirm", json: body).code == "link_invalid")
+        let way = [("email", "ada@example.org"), ("recovery_code", typed)]
+        #expect(try await Browser(test.client.base).fill("/recover", "recover", way).status != 429)
+        #expect(try await Browser(test.client.base).signIn(at: "/sign-in", as: "a\u{200B}da@example.org").status == 200)
+      }
+      // One each for the password, and none for its code.
+      #expect(try await test.signIn(code: " - ").code == "second_factor_wrong")
+      let code = app.code(at: test.clock.now)
+      #expect(try await test.signIn(code: "\(code.prefix(3))\u{2013}\(code.suffix(3))\u{200B}").status == 200)
+    }
+  }
+
+  @Test(arguments: ["ada@example.org.", "a@b@example.org"])
   func `with another spelling of a mailbox makes no second account`(email: String) async throws {
     try await TestServer.run { test in
       let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody(email))
