@@ -20,8 +20,7 @@ struct IdentityTokens: Sendable {
     var authenticatedAt: UnixTime? { all.time("auth_time")?.stated }
     /// The address, if the issuer has verified it, and it could be a new account's.
     var verifiedEmail: EmailAddress? {
-      all.isTrue("email_verified")
-        ? all["email"]?.string.flatMap { EmailAddress(stated: $0) }.flatMap { EmailAddress(verified: $0.typed) } : nil
+      all.isTrue("email_verified") ? all["email"]?.string.flatMap { EmailAddress(verified: $0) } : nil
     }
   }
 
