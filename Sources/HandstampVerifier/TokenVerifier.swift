@@ -55,16 +55,22 @@ public final class TokenVerifier: Sendable {
     proofs = ProofCheck(life: configuration.proofLife, leeway: configuration.leeway)
   }
 
-  /// Follows the feed until the task is cancelled; without a feed, it only waits for that.
+  /// Follows the feed, and has the issuer's keys before the first token comes, until the task is cancelled.
   ///
   /// It never fails: a lost feed is connected again, see ``feedStatus``.
   public func run() async {
+    // No end waits for a fetch.
+    let keeping = Task { await keys.keep() }
+    defer { keeping.cancel() }
     if let feed {
       await feed.run()
     } else {
       for await _ in AsyncStream(Void.self, { _ in }) {}
     }
   }
+
+  /// Whether tokens can be verified while the issuer is gone: its keys were fetched, and may still be used.
+  package var hasKeys: Bool { keys.hasKeys }
 
   /// The state of the feed; `nil` without one.
   public var feedStatus: FeedStatus? { feed?.status }

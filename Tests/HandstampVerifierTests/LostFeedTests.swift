@@ -85,6 +85,31 @@ import Testing
     }
   }
 
+  @Test func `goes on for a while also if the first token comes when the server is gone`() async throws {
+    let keys = issuer.keys
+    let transport = ScriptedTransport()
+    let verifier = try issuer.verifier(transport) {
+      $0.keys = .url(Issuer.name + "/keys")
+      $0.feed = FeedSettings(clientID: "api", clientSecret: Secret("secret"), whenLost: .goOn(for: .seconds(60)))
+    }
+    let running = Task { await verifier.run() }
+    defer { running.cancel() }
+    // The server is late: it is asked again, without a token.
+    let feed = await transport.feed(0)
+    await until { transport.requests.contains { $0.method == "GET" && $0.url.hasSuffix("/keys") } }
+    #expect(!verifier.hasKeys)
+    transport.answering { _ in TransportResponse(status: 200, body: Array(keys.utf8)) }
+    feed.yield(verification())
+    await until { verifier.hasKeys && verifier.feedStatus?.isLive == true }
+    transport.answering { _ throws(TransportError) in throw .notConnected("no server") }
+    feed.finish()
+    let lost = issuer.clocks.now
+    issuer.clocks.advance(by: .seconds(59))
+    #expect(try await verifier.verify(issuer.token()).assurance == .stale(since: lost))
+    issuer.clocks.advance(by: .seconds(2))
+    #expect(await refusal(verifier) == .unavailable(.revocations(since: lost)))
+  }
+
   @Test(arguments: ["session", "token", "feed"])
   func `ends what was opened with its session, with its token, and when it hears of no end`(cause: String) async throws
   {

@@ -13,8 +13,9 @@ import NIOCore
 ///
 /// `/verify` is answered 200 with the identity in header fields, or with what the client shall get: 401, 403 or 503 with
 /// problem+json. `?scope=` names the scopes that are needed, and may be repeated; `?acr_values=` and `?max_age=` say how and when the
-/// user must have proved to be the owner (RFC 9470). They are in the proxy's configuration, out of the client's reach. `/health` tells the state of the feed. The metadata of the API as a resource (RFC 9728) is at its well-known path,
-/// for the proxy to pass on.
+/// user must have proved to be the owner (RFC 9470). They are in the proxy's configuration, out of the client's reach. `/health` tells
+/// whether the keys are known, and the state of the feed. The metadata of the API as a resource (RFC 9728) is at its well-known path, for
+/// the proxy to pass on.
 struct GateResponder: Sendable {
   /// The longest original URI, in bytes.
   private static let longest = 16 << 10
@@ -121,16 +122,18 @@ struct GateResponder: Sendable {
   }
 
   private func health() -> Response {
-    guard let status = verifier.feedStatus else {
-      return .json(JSONText([("status", "ok"), ("feed", "off")]))
-    }
+    let (hasKeys, feed) = (verifier.hasKeys, verifier.feedStatus)
+    let status = !hasKeys ? "keys_missing" : feed?.isLive == false ? "feed_lost" : "ok"
     var body = JSONText([
-      ("status", status.isLive ? "ok" : "feed_lost"), ("feed", status.isLive ? "live" : "lost"),
+      ("status", status), ("feed", feed.map { $0.isLive ? "live" : "lost" } ?? "off"),
+      ("keys", hasKeys ? "known" : "missing"),
     ])
-    body.add("sessions", Int64(status.sessions))
-    body.add("complete_until", ifPresent: status.completeUntil?.description)
-    if !status.isLive { body.add("cause", ifPresent: status.lastError) }
-    return .json(body, status: status.isLive ? .ok : .serviceUnavailable)
+    if let feed {
+      body.add("sessions", Int64(feed.sessions))
+      body.add("complete_until", ifPresent: feed.completeUntil?.description)
+      if !feed.isLive { body.add("cause", ifPresent: feed.lastError) }
+    }
+    return .json(body, status: status == "ok" ? .ok : .serviceUnavailable)
   }
 
   /// The value of a field that must be there once.

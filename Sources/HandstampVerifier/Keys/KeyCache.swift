@@ -25,7 +25,7 @@ struct KeyCache: Sendable {
   private var fetchedAt: Duration?
   private var life = Duration.zero
   private var triedAt: Duration?
-  private var hasFailed = false
+  private(set) var hasFailed = false
 
   init(_ policy: KeyPolicy) { self.policy = policy }
 
@@ -64,7 +64,8 @@ struct KeyCache: Sendable {
     hasFailed = false
   }
 
-  private func usableAge(at uptime: Duration) -> Duration? {
+  /// How long ago the keys were fetched; `nil` if there are none that may be used.
+  func usableAge(at uptime: Duration) -> Duration? {
     fetchedAt.map { uptime - $0 }.flatMap { $0 <= max(policy.absence, life * 2) ? $0 : nil }
   }
 

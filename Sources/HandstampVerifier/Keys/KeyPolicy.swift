@@ -8,7 +8,8 @@ public struct KeyPolicy: Sendable, Hashable {
   public var lives: ClosedRange<Duration>
   /// How long keys are used after the last successful fetch, while the issuer cannot be reached. Default 24 h.
   public var absence: Duration
-  /// The least time between two fetches, however many unknown keys the tokens name. Default 10 s, at least 1 s.
+  /// The least time between two fetches, however many unknown keys the tokens name. Default 10 s, at least 1 s. After a failure
+  /// ``TokenVerifier/run()`` tries again sooner at first.
   public var pause: Duration
 
   public init(

@@ -25,6 +25,7 @@ final class KeyFetcher: Sendable {
 
   private let source: KeySource
   private let issuer: String
+  private let policy: KeyPolicy
   private let transport: any Transport
   private let clock: VerifierClock
   private let state: Locked<State>
@@ -32,6 +33,7 @@ final class KeyFetcher: Sendable {
   init(source: KeySource, issuer: String, policy: KeyPolicy, transport: any Transport, clock: VerifierClock) {
     self.source = source
     self.issuer = issuer
+    self.policy = policy
     self.transport = transport
     self.clock = clock
     state = Locked(State(cache: KeyCache(policy)))
@@ -65,6 +67,22 @@ final class KeyFetcher: Sendable {
     case .unknown: throw .tokenInvalid(.unknownKey)
     case .unavailable, .fetch: throw .unavailable(.keys)
     }
+  }
+
+  /// Whether tokens can be verified without asking the issuer.
+  var hasKeys: Bool {
+    let uptime = clock.uptime()
+    return state.withLock { $0.cache.usableAge(at: uptime) != nil }
+  }
+
+  /// Has keys before a token needs them, until the task is cancelled: the issuer may be gone when the first token comes.
+  func keep() async {
+    var pause = FeedReader.pauses.lowerBound
+    repeat {
+      await fetch().value
+      let hasFailed = state.withLock { $0.cache.hasFailed }
+      pause = hasFailed ? min(pause * 2, policy.pause) : max(policy.absence / 2, policy.lives.upperBound)
+    } while (try? await Task.sleep(for: pause)) != nil
   }
 
   /// Begins a fetch, or joins the one in flight. It continues if its caller is cancelled.

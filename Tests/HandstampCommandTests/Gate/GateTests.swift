@@ -206,6 +206,7 @@ extension Processes {
         let health = try await send(fixture.gate + "/health")
         #expect(health.status == 503)
         #expect(JSONValue(health.body)?["feed"] == .string("lost"))
+        #expect(JSONValue(health.body)?["keys"] == .string("known"))
         #expect(JSONValue(health.body)?["complete_until"]?.string != nil)
       }
     }
