@@ -49,6 +49,8 @@ public struct ServerLimits: Sendable, Hashable {
     case codes = "codes"
     /// Device authorizations that begin. The subject is the OAuth client.
     case devices = "devices"
+    /// Authorization requests that clients push. The subject is the OAuth client.
+    case pushedRequests = "pushed-requests"
     /// Introspections. The subject is the OAuth client.
     case introspections = "introspections"
     /// Refreshes with a genuine token. The subject is the session; a limit by address would look like a sign-out.
@@ -87,6 +89,9 @@ public struct ServerLimits: Sendable, Hashable {
     .codes: Rule(
       perAddress: RateLimit(burst: 30, every: .seconds(10)), overall: RateLimit(burst: 200, every: .milliseconds(50))),
     .devices: Rule(
+      perAddress: RateLimit(burst: 20, every: .seconds(5)), perSubject: RateLimit(burst: 200, every: .milliseconds(50)),
+      overall: RateLimit(burst: 400, every: .milliseconds(50))),
+    .pushedRequests: Rule(
       perAddress: RateLimit(burst: 20, every: .seconds(5)), perSubject: RateLimit(burst: 200, every: .milliseconds(50)),
       overall: RateLimit(burst: 400, every: .milliseconds(50))),
     .introspections: Rule(perSubject: RateLimit(burst: 20_000, every: .microseconds(100))),

@@ -23,7 +23,7 @@ struct PushedRequestController: Sendable {
     guard let client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
     // A confidential client is a web application, whose one address serves all its users.
     let address = !client.isConfidential ? limits.client(of: request, context) : nil
-    try limits.take(.devices, from: address, about: client.id)
+    try limits.take(.pushedRequests, from: address, about: client.id, .own)
     let parameters = form.encoded(leaving: ["client_secret", "client_assertion", "client_assertion_type"])
     guard parameters.utf8.count <= PushedRequestController.longest else {
       throw OAuthError.invalidRequest("the request is longer than \(PushedRequestController.longest) bytes")
@@ -31,6 +31,7 @@ struct PushedRequestController: Sendable {
     // Refused now rather than in the browser (section 2.1).
     _ = try AuthorizationRequest(
       parameters, of: try await AuthorizationRequest.described(client, authentication.clients))
+    try limits.take(.pushedRequests, from: nil, .shared)
     let reference = try await registry.push(parameters: parameters, of: client.id, now: clock.now)
     var json = JSONText()
     json.add("request_uri", PushedReference.prefix + reference.secret.withExposed { $0 })

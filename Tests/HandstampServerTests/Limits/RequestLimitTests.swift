@@ -110,6 +110,26 @@ import Testing
     }
   }
 
+  @Test func `of pushed requests leave sign-ins on devices alone`() async throws {
+    let clients = try TestServer.clients()
+    try await TestServer.run {
+      $0.clients = clients
+      $0.limits = .standard
+    } body: { test in
+      let request = [
+        ("client_id", "app"), ("response_type", "code"), ("redirect_uri", "http://127.0.0.1:1/cb"),
+        ("code_challenge", String(repeating: "A", count: 43)), ("code_challenge_method", "S256"),
+      ]
+      var statuses: [Int: Int] = [:]
+      for _ in 0..<25 { statuses[try await test.oauth("/oauth/par", request).status, default: 0] += 1 }
+      #expect(statuses == [201: 20, 429: 5])
+      let refused = try await test.oauth("/oauth/par", request)
+      #expect(refused.headers["ratelimit-policy"]?.hasPrefix(#""pushed-requests";"#) == true)
+      let device = try await test.oauth("/oauth/device_authorization", [("client_id", "own-tv")])
+      #expect(device.status == 200)
+    }
+  }
+
   @Test func `are on by default`() async throws {
     try await TestServer.run {
       $0.limits = .standard
