@@ -137,9 +137,6 @@ package struct Listener: Service, CustomStringConvertible {
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let pause = TimeAmount(ListenerOptions.acceptPause)
-          try channel.pipeline.syncOperations.addHandler(
-            AcceptBackoffHandler(shouldForwardIOErrorCaught: true) { _ in pause })
           try channel.pipeline.syncOperations.addHandler(AcceptWatch(metrics: host.metrics, log: host.log))
         }
       }
@@ -161,7 +158,10 @@ package struct Listener: Service, CustomStringConvertible {
   }
 }
 
-/// Reports failures to accept a connection; the handler before it pauses then.
+/// Reports failures to accept a connection, and pauses after each.
+///
+/// swift-nio's `AcceptBackoffHandler` delays the next read only: the one that has failed stays pending, and is repeated at once for as
+/// long as a connection waits.
 final class AcceptWatch: ChannelInboundHandler {
   typealias InboundIn = any Channel
   private let metrics: ServerMetrics
@@ -176,6 +176,11 @@ final class AcceptWatch: ChannelInboundHandler {
     guard let error = error as? IOError else { return context.fireErrorCaught(error) }
     metrics.update { $0.acceptFailures += 1 }
     log.note(.acceptFailed, cause: String(cString: strerror(error.errnoCode)))
+    let channel = context.channel
+    _ = channel.setOption(.autoRead, value: false)
+    context.eventLoop.scheduleTask(in: TimeAmount(ListenerOptions.acceptPause)) {
+      _ = channel.setOption(.autoRead, value: true)
+    }
   }
 }
 #endif

@@ -16,9 +16,9 @@ public struct ListenerOptions: Sendable {
   public var bodyRate = 1024 { didSet { bodyRate = max(1, bodyRate) } }
   /// How long a client may accept nothing of a response. Default 30 s; then the connection is closed.
   public var writeLimit = Duration.seconds(30) { didSet { writeLimit = max(.milliseconds(1), writeLimit) } }
-  /// Maximum number of connections, at least 1. `nil` (the default) takes the process's limit of open files, less 96 for the store,
-  /// logs and mails, and at most 32768. Beyond it the connection that has been idle for longest is closed; if none is idle, the new
-  /// one is.
+  /// Maximum number of connections, at least 1; never more than the process's limit of open files, less 96 for the store, logs and
+  /// mails. `nil` (the default) takes that limit, and at most 32768. Beyond it the connection that has been idle for longest is
+  /// closed; if none is idle, the new one is.
   public var connections: Int?
   /// Maximum number of connections of one address (IPv6: of one /64), at least 1. `nil` (the default) is an eighth of all, at least
   /// 16. Addresses in ``ServerConfiguration/trustedProxies`` and Unix sockets are not counted.
@@ -57,8 +57,8 @@ public struct ListenerOptions: Sendable {
 
   /// Returns the limits of a process that may open `descriptors` files.
   func connectionLimits(descriptors: Int) -> (all: Int, perAddress: Int) {
-    let room = min(max(16, descriptors - ListenerOptions.reservedDescriptors), ListenerOptions.mostConnections)
-    let all = max(1, connections ?? room)
+    let room = max(16, descriptors - ListenerOptions.reservedDescriptors)
+    let all = max(1, min(room, connections ?? ListenerOptions.mostConnections))
     return (all, min(all, max(1, connectionsPerAddress ?? max(16, all / 8))))
   }
 }
