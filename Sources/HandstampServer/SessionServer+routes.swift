@@ -150,7 +150,6 @@ extension SessionServer {
     SignUpPageController(web: web).addRoutes(to: own)
     RecoverPageController(web: web).addRoutes(to: own)
     ProviderPageController(web: web).addRoutes(to: own)
-    // One for all pages of an account, because it sums up refusals.
     let account = web
     AccountPageController(web: account).addRoutes(to: routes, ownAccounts: own)
     DevicesPageController(
@@ -182,7 +181,7 @@ extension SessionServer {
       accessTokens: tokens, idTokens: idTokens, clients: clients, mint: registry.mint, clock: clock)
   }
   private var sessions: SessionIssuer { SessionIssuer(responses: responses, proofs: proofs, clock: clock) }
-  private var service: AccountService {
+  var service: AccountService {
     AccountService(
       registry: registry, accounts: accounts, passwords: passwords,
       policy: configuration.policyOfPasswords,
@@ -193,7 +192,7 @@ extension SessionServer {
       reauthentication: reauthentication,
       assurance: Assurance(
         requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"),
-      issuer: configuration.issuer)
+      issuer: configuration.issuer, refusals: refusedSignIns)
   }
   private var web: WebSessions {
     WebSessions(

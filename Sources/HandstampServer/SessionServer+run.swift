@@ -154,7 +154,10 @@ extension SessionServer {
   public var services: [any Service] { jobServices + backgroundServices }
 
   private var jobServices: [any Service] {
-    [MailCarrier(server: self), LogoutNotifier(server: self), WebhookCarrier(server: self)]
+    [
+      MailCarrier(server: self), LogoutNotifier(server: self), WebhookCarrier(server: self),
+      RefusalTeller(server: self),
+    ]
   }
 
   private var backgroundServices: [any Service] {

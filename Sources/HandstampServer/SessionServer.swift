@@ -43,6 +43,8 @@ public struct SessionServer: Sendable {
   let limits: RequestLimits
   let passwordGuard: PasswordGuard
   let proofs: DPoPVerifier
+  let refusedSignIns: Tallies<RefusedSignIn>
+  let refusedRequests: Tallies<RefusedRequest>
   let readiness: Readiness
   let appConfig: FixedDocument
   let openAPI: FixedDocument
@@ -90,6 +92,8 @@ public struct SessionServer: Sendable {
     let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
     self.metrics = metrics
     reloaded = ReloadedServer()
+    refusedSignIns = former?.refusedSignIns ?? Tallies(interval: .seconds(60))
+    refusedRequests = former?.refusedRequests ?? Tallies(interval: .seconds(10))
     deviceCodes = former?.deviceCodes ?? DeviceCodeRateLimiter()
     logoutQueue = former?.logoutQueue ?? LogoutQueue()
     webhookQueue = former?.webhookQueue ?? WebhookQueue()
@@ -200,8 +204,8 @@ public struct SessionServer: Sendable {
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(
-        metrics: metrics, proxies: configuration.trustedProxies, fields: ResponseFields(configuration),
-        now: configuration.now))
+        metrics: metrics, refusals: refusedRequests, proxies: configuration.trustedProxies,
+        fields: ResponseFields(configuration), now: configuration.now))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {

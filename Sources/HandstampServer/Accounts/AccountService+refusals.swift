@@ -4,9 +4,10 @@ import HandstampRegistry
 import HandstampSupport
 import Logging
 
-/// A way and a place of sign-ins that were refused.
+/// Sign-ins that were refused alike.
 struct RefusedSignIn: Hashable, Sendable {
   var way: SignInWay
+  var reason: String
   var account: AccountID?
   var network: String?
 }
@@ -120,16 +121,19 @@ extension AccountService {
 
   func note(refused way: SignInWay, of account: AccountID?, because reason: String, _ caller: Caller) async {
     let refused = RefusedSignIn(
-      way: way, account: account, network: caller.client.address.map { "\($0.network)" })
+      way: way, reason: reason, account: account, network: caller.client.address.map { "\($0.network)" })
     guard let count = refusals.count(refused, at: clock.now) else { return }
+    await record(refused, count, from: caller.client.text, caller.logger)
+  }
+
+  /// Writes an entry for so many refusals to the audit log. They are by no owner: nothing was proved.
+  func record(_ refused: RefusedSignIn, _ count: Int, from address: String?, _ logger: Logger) async {
+    let details = JSONText([("way", refused.way.rawValue), ("reason", refused.reason), ("count", "\(count)")])
     do {
-      // By no owner: nothing was proved.
-      try await registry.acting(as: .server(from: caller.client.text)).audit(
-        .signInRefused, account: account,
-        details: JSONText([("way", way.rawValue), ("reason", reason), ("count", "\(count)")]).text,
-        now: clock.now)
+      try await registry.acting(as: .server(from: address)).audit(
+        .signInRefused, account: refused.account, details: details.text, now: clock.now)
     } catch {
-      caller.logger.warning("Refused sign-in not recorded in the audit log", metadata: ["handstamp.cause": "\(error)"])
+      logger.warning("Refused sign-in not recorded in the audit log", metadata: ["handstamp.cause": "\(error)"])
     }
   }
 }

@@ -30,7 +30,7 @@ struct AccountService: Sendable {
   let reauthentication: Duration?
   let assurance: Assurance
   let issuer: String
-  let refusals = Tallies<RefusedSignIn>(interval: .seconds(60))
+  let refusals: Tallies<RefusedSignIn>
 
   /// The client of a request, and its log.
   struct Caller: Sendable {

@@ -67,6 +67,9 @@ package struct Listener: Service, CustomStringConvertible {
     await onReady(channels.first?.localAddress?.port ?? 0)
     if !Task.isCancelled { notifier.ready() }
     let following = Task { [identity] in await identity?.follow() }
+    let telling = Task { [host] in
+      while (try? await Task.sleep(for: ThrottledLogger.interval)) != nil { host.log.tellRest() }
+    }
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
         await host.table.over()
@@ -79,6 +82,8 @@ package struct Listener: Service, CustomStringConvertible {
       host.table.abort()
     }
     following.cancel()
+    telling.cancel()
+    host.log.tellRest(isEnd: true)
     // A Unix domain socket is removed with its channel; by then it must not be that of the next server.
     for channel in channels {
       channel.close(promise: nil)

@@ -1,5 +1,5 @@
 #if Server
-import HandstampSupport
+import HandstampCore
 import Logging
 
 /// Logs what a flood causes, once per interval with a count, so that the log does not become part of the damage.
@@ -15,35 +15,29 @@ final class ThrottledLogger: Sendable {
     case slowReader = "Connection closed: the client accepts no data"
   }
 
-  private struct Tally: Sendable {
-    var since: ContinuousClock.Instant?
-    var count = 0
-  }
-
   static let interval = Duration.seconds(10)
-  private let tallies = Locked<[Event: Tally]>([:])
+  private let tallies = Tallies<Event>(interval: interval)
   private let logger: Logger
-  private let now: @Sendable () -> ContinuousClock.Instant
+  private let now: @Sendable () -> UnixTime
 
-  init(_ logger: Logger, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+  init(_ logger: Logger, now: @escaping @Sendable () -> UnixTime = { .current }) {
     self.logger = logger
     self.now = now
   }
 
-  /// Logs the first event at once; later ones are counted and reported by the first after the interval.
+  /// Logs the first event at once; later ones are counted and reported by the first after the interval, or by ``tellRest(isEnd:)``.
   func note(_ event: Event, cause: @autoclosure () -> String? = nil) {
-    let now = now()
-    let count = tallies.withLock { tallies -> Int? in
-      var tally = tallies[event, default: Tally()]
-      tally.count += 1
-      defer { tallies[event] = tally }
-      if let since = tally.since, now - since < ThrottledLogger.interval { return nil }
-      defer { tally = Tally(since: now) }
-      return tally.count
-    }
-    guard let count else { return }
+    if let count = tallies.count(event, at: now()) { log(event, count, cause()) }
+  }
+
+  /// Logs the events that were only counted, once their interval is over; at the end all.
+  func tellRest(isEnd: Bool = false) {
+    for (event, count) in tallies.rest(at: now(), isEnd: isEnd) { log(event, count, nil) }
+  }
+
+  private func log(_ event: Event, _ count: Int, _ cause: String?) {
     var metadata: Logger.Metadata = ["handstamp.count": "\(count)"]
-    if let cause = cause() { metadata["handstamp.cause"] = "\(cause)" }
+    if let cause { metadata["handstamp.cause"] = "\(cause)" }
     logger.warning("\(event.rawValue)", metadata: metadata)
   }
 }

@@ -10,24 +10,20 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
   let metrics: ServerMetrics
   let proxies: TrustedProxies
   let now: @Sendable () -> UnixTime
-  private let refusals = Tallies<Refused>(interval: .seconds(10))
+  private let refusals: Tallies<RefusedRequest>
   private let notFound: Response
 
   init(
-    metrics: ServerMetrics, proxies: TrustedProxies, fields: ResponseFields, now: @escaping @Sendable () -> UnixTime
+    metrics: ServerMetrics, refusals: Tallies<RefusedRequest>, proxies: TrustedProxies, fields: ResponseFields,
+    now: @escaping @Sendable () -> UnixTime
   ) {
+    self.refusals = refusals
     self.metrics = metrics
     self.proxies = proxies
     self.now = now
     var notFound = ProblemError.notFound.response
     fields.add(to: &notFound.headers)
     self.notFound = notFound
-  }
-
-  /// Requests that were refused alike.
-  private struct Refused: Hashable, Sendable {
-    var labels: RequestLabels
-    var network: String?
   }
 
   func handle(
@@ -70,13 +66,23 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
   /// Logs refusals, of equal ones the first and then their number: an attempt to get around a control leaves a line.
   private func log(_ labels: RequestLabels, _ request: Request, _ context: Context) {
     let client = ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies)
-    let refused = Refused(labels: labels, network: client.address.map { "\($0.network)" })
+    let refused = RefusedRequest(labels: labels, network: client.address.map { "\($0.network)" })
     guard let count = refusals.count(refused, at: now()) else { return }
-    context.logger.info(
+    refused.log(count, from: client.text, to: context.logger)
+  }
+}
+
+/// Requests that were refused alike.
+struct RefusedRequest: Hashable, Sendable {
+  var labels: RequestLabels
+  var network: String?
+
+  func log(_ count: Int, from address: String?, to logger: Logger) {
+    logger.info(
       "Request refused",
       metadata: [
         "http.method": "\(labels.method)", "http.route": "\(labels.route)", "http.status": "\(labels.status)",
-        "handstamp.address": "\(client.text ?? "unknown")", "handstamp.count": "\(count)",
+        "handstamp.address": "\(address ?? "unknown")", "handstamp.count": "\(count)",
       ])
   }
 }

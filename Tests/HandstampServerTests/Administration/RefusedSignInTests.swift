@@ -24,9 +24,35 @@ import Testing
       #expect(found.map { $0.account != nil } == [true, false])
       #expect(found.allSatisfy { $0.details == #"{"way":"recovery_code","reason":"unknown","count":"1"}"# }, "\(found)")
       #expect(found.allSatisfy { $0.address == "127.0.0.1" })
+      // The rest is told without another attempt.
       test.clock.advance(by: .seconds(61))
-      _ = try await browser.fill("/recover", "recover", [("email", "ada@example.org"), ("recovery_code", code)])
-      #expect(try await refusals(test).last?.details.contains(#""count":"2""#) == true)
+      #expect(await eventually { (try? await refusals(test).count) == 3 })
+      let (first, rest) = (try #require(found.first), try #require(try await refusals(test).last))
+      #expect(rest.details == first.details && rest.account == first.account && rest.address == "127.0.0.1")
+    }
+  }
+
+  @Test func `is summed up over all doors, also when the settings change, and told at the latest at the end`()
+    async throws
+  {
+    try await TestServer.run(mailer: Post()) { test in
+      func attempt(_ path: String) async throws {
+        let device = #"{"id":"d","name":"d","platform":"p"}"#
+        let passwords = #""new_password":"x long enough","password":"x long enough""#
+        let answer = try await test.client.post(
+          path, json: #"{"token":"hsl1.x",\#(passwords),"device":\#(device)}"#)
+        #expect(answer.status == 400)
+      }
+      for path in ["/v1/password-reset/confirm", "/v1/sign-up/confirm", "/v1/password-reset/confirm"] {
+        try await attempt(path)
+      }
+      try await test.server.reload(
+        test.server.configuration, registry: test.server.registry, keys: test.keys, mailer: Post())
+      try await attempt("/v1/sign-up/confirm")
+      #expect(try await refusals(test).count == 1)
+      await RefusalTeller(server: test.server).tell(isEnd: true)
+      let found = try await refusals(test).map(\.details)
+      #expect(found.count == 2 && found.last == #"{"way":"mailed_code","reason":"unknown","count":"3"}"#, "\(found)")
     }
   }
 
@@ -83,6 +109,13 @@ import Testing
     #expect(refusals.count("a", at: now.advanced(by: .seconds(61))) == 8)
     // A clock that was set back silences nothing.
     #expect(refusals.count("a", at: now) == 1)
+    // Nor do many kinds at once make it forget what it has to tell.
+    for _ in 0..<4 { #expect(refusals.count("a", at: now) == nil) }
+    for number in 0..<10_000 { #expect(refusals.count("\(number)", at: now) == 1) }
+    #expect(refusals.rest(at: now).isEmpty)
+    let rest = refusals.rest(at: now.advanced(by: .seconds(60)))
+    #expect(rest.map { "\($0.kind) \($0.count)" } == ["a 4"])
+    #expect(refusals.rest(at: now, isEnd: true).isEmpty)
   }
 
   @Test func `and any other refusal has a line in the log, with the client's address`() async throws {
@@ -95,6 +128,8 @@ import Testing
       let lines = test.logs.text.split(separator: "\n").filter { $0.contains("Request refused") }
       #expect(lines.count == 2, "\(lines)")
       #expect(lines.allSatisfy { $0.contains("127.0.0.1") } && lines.contains { $0.contains("/v1/me") })
+      await RefusalTeller(server: test.server).tell(isEnd: true)
+      #expect(test.logs.entries.last { $0.metadata["http.route"] == "/v1/me" }?.metadata["handstamp.count"] == "2")
     }
   }
 

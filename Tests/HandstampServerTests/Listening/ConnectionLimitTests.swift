@@ -227,19 +227,31 @@ final class RequestGate: MiddlewareProtocol, Sendable {
 @Suite(.timeLimit(.minutes(10))) struct `The log of a flood` {
   @Test func `has a line at first, and one with the count every ten seconds`() {
     let logs = LogCapture()
-    let time = Locked(ContinuousClock.now)
+    let time = Locked(UnixTime(seconds: 1_800_000_000))
     let log = ThrottledLogger(logs.logger, now: { time.withLock { $0 } })
     for _ in 0..<1000 { log.note(.refusedConnection) }
     #expect(logs.lines.count == 1)
     #expect(logs.entries.first?.metadata["handstamp.count"] == "1")
-    time.withLock { $0 += ThrottledLogger.interval - .nanoseconds(1) }
+    func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
+    advance(by: ThrottledLogger.interval - .milliseconds(1))
+    log.tellRest()
     log.note(.refusedConnection)
     log.note(.acceptFailed, cause: "Too many open files")
     #expect(logs.lines.count == 2, "another event has its own line")
-    time.withLock { $0 += .nanoseconds(1) }
+    advance(by: .milliseconds(1))
     log.note(.refusedConnection)
     #expect(logs.lines.count == 3)
     #expect(logs.entries.last?.metadata["handstamp.count"] == "1001")
+    // What no event follows is told as well, and at the end without a wait.
+    for _ in 0..<5 { log.note(.refusedConnection) }
+    advance(by: ThrottledLogger.interval)
+    log.tellRest()
+    #expect(logs.entries.last?.metadata["handstamp.count"] == "5")
+    for _ in 0..<3 { log.note(.acceptFailed) }
+    log.tellRest(isEnd: true)
+    #expect(logs.entries.last?.metadata["handstamp.count"] == "2")
+    log.tellRest(isEnd: true)
+    #expect(logs.lines.count == 6)
   }
 
   @Test func `limits follow the descriptors of the process`() {
