@@ -57,11 +57,9 @@ enum ProviderFile {
   static func providers(in file: ListFile, given: [String: Any]? = nil) throws(CommandError) -> [UpstreamProvider] {
     var providers: [UpstreamProvider] = []
     for (entry, _) in try file.entries(Entry.self, names: Entry.names, given: given) {
-      let provider = try provider(entry, of: file.path, file.refusal)
-      if let defect = provider.defect { throw file.refusal("the provider \(entry.id) \(defect)") }
-      guard !providers.contains(where: { $0.id == entry.id }) else { throw file.refusal("two providers \(entry.id)") }
-      providers.append(provider)
+      providers.append(try provider(entry, of: file.path, file.refusal))
     }
+    if let defect = providers.defect { throw file.refusal(defect) }
     return providers
   }
 

@@ -16,13 +16,21 @@ extension [UpstreamProvider] {
     guard let transport else {
       throw .provider("\(first.id) needs a transport, and accounts that are the server's own")
     }
-    var (signIns, ids): ([UpstreamSignIn], Set<String>) = ([], [])
-    for provider in self {
-      if let defect = provider.defect { throw .provider("the provider \(provider.id) \(defect)") }
-      guard ids.insert(provider.id).inserted else { throw .provider("two providers have the ID \(provider.id)") }
-      signIns.append(UpstreamSignIn(provider, base: issuer, mint: mint, transport: transport, now: now))
+    if let defect { throw .provider(defect) }
+    return map { UpstreamSignIn($0, base: issuer, mint: mint, transport: transport, now: now) }
+  }
+
+  /// The reason why they cannot be used together; `nil` if they can.
+  package var defect: String? {
+    for (index, provider) in enumerated() {
+      if let defect = provider.defect { return "the provider \(provider.id) \(defect)" }
+      for other in self[..<index] {
+        if other.id == provider.id { return "two providers have the ID \(provider.id)" }
+        // An identity is the issuer's: each of the two would take those of the other for its own.
+        if other.issuer == provider.issuer { return "\(other.id) and \(provider.id) have the same issuer" }
+      }
     }
-    return signIns
+    return nil
   }
 }
 

@@ -49,6 +49,7 @@ import Testing
     #"[{"id": "google", "clientID": "c", "signUp": "domain:"}]"#,
     #"[{"id": "google", "clientID": "c", "logo": "google.secret"}]"#,
     #"[{"id": "google", "clientID": "c"}, {"id": "google", "clientID": "d"}]"#,
+    #"[{"id": "google", "clientID": "c"}, {"id": "work", "like": "google", "clientID": "d"}]"#,
   ])
   func `is refused for any mistake`(_ text: String) throws {
     let refusal = try #require(throws: CommandError.self) { try providers(text) }
