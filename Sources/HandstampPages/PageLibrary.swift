@@ -33,10 +33,11 @@ package struct PageLibrary: Sendable {
       self = try PageLibrary.own.get()
       return
     }
-    try self.init(files: PageLibrary.builtIn.merging(try PageLibrary.files(in: folder)) { $1 })
+    let own = try PageLibrary.files(in: folder)
+    try self.init(files: PageLibrary.builtIn.merging(own) { $1 }, own: own)
   }
 
-  private init(files: [String: String]) throws(DescribedError) {
+  private init(files: [String: String], own: [String: String] = [:]) throws(DescribedError) {
     style = files["pages.css"] ?? ""
     script = files["pages.js"] ?? ""
     icon = files["icon.svg"] ?? ""
@@ -75,6 +76,7 @@ package struct PageLibrary: Sendable {
       byCode[String(name.dropLast(".json".count))] = Language(
         pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain))
     }
+    if defects.isEmpty, !own.isEmpty { defects = PageLibrary.silentDefects(of: own, among: files) }
     guard defects.isEmpty else { throw DescribedError(defects.joined(separator: "; ")) }
     self.byCode = byCode
     languages = ["en"] + byCode.keys.filter { $0 != "en" }.sorted()
@@ -166,7 +168,7 @@ package struct PageLibrary: Sendable {
   /// The deepest nesting of sections: each level takes room on the stack.
   private static let deepest = 50
 
-  private static func texts(_ json: String, of name: String) throws(DescribedError) -> [String: String] {
+  static func texts(_ json: String, of name: String) throws(DescribedError) -> [String: String] {
     guard let texts = try? JSONDecoder().decode([String: String].self, from: Data(json.utf8)) else {
       throw DescribedError("\(name): not a JSON object of texts")
     }

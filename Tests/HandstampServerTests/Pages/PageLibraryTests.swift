@@ -40,6 +40,11 @@ import Testing
     }
   }
 
+  @Test func `demands of an operator's files what its own have`() {
+    let all = PageLibrary.builtIn
+    #expect(PageLibrary.silentDefects(of: all, among: all) == [])
+  }
+
   @Test func `names only templates and texts that are there`() throws {
     let known = Set(try texts("en.json").keys)
       .union(PageLibrary.builtIn.keys.filter { $0.hasSuffix(".mustache") }.map { String($0.dropLast(9)) })
@@ -69,7 +74,8 @@ import Testing
       try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/" + name))
     }
     try write("<h1>{{title}}!</h1>{{> sign_in.submit}}", "sign_in.mustache")
-    try write(#"{"sign_in.submit": "Connexion", "language.name": "Français"}"#, "fr.json")
+    try write("{{> a.1}}", "footer.mustache")
+    try write(#"{"sign_in.submit": "Connexion", "language.name": "Français", "a.1": "x"}"#, "fr.json")
     let library = try PageLibrary(folder: folder)
     #expect(library.languages == ["en", "de", "fr"])
     #expect(library.fragment("sign_in", ["title": "x"], in: "fr") == "<h1>x!</h1>Connexion")
@@ -101,6 +107,36 @@ import Testing
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
     #expect(throws: DescribedError.self) { try PageLibrary(folder: folder + "/none") }
+    // What would fail without a word, when the page is needed.
+    for (name, text, words) in [
+      ("forgot.mustache", #"<form method="post"><button>{{title}}</button></form>"#, "no {{{csrf}}}"),
+      ("forgot.mustache", #"<FORM class="a" METHOD=POST>{{csrf}}</FORM>{{{csrf}}}"#, "no {{{csrf}}}"),
+      ("forgot.mustache", #"<form method="post">{{{csrf}}}</form><form method='post'>"#, "no {{{csrf}}}"),
+      ("forgot.mustache", "<h1>{{titel}}</h1>", "no page has a value titel"),
+      ("forgot.mustache", "{{#site}}{{site.nmae}}{{/site}}", "no page has a value site.nmae"),
+      ("forgot.mustache", "<h1>{{{title}}}</h1>", "title has to be escaped"),
+      ("forgot.mustache", "{{> forgot.titel}}", "there is no forgot.titel to include"),
+      ("forgot.mustache", "<p {{#app}}onclick='a()'{{/app}}>x</p>", "inline script"),
+      ("forgot.mustache", "<script>\nalert(1)</script>", "inline script"),
+      ("forgot.mustache", #"<a href="javascript:a()">x</a>"#, "inline script"),
+      ("forgot.mustache", #"<p style="color: red">x</p>"#, "inline script or style"),
+      ("sign-in.mustache", "<h1>{{title}}</h1>", "no page has it"),
+      ("it.json", #"{"sign_in.submitt": "x"}"#, "it.json: sign_in.submitt: no page has it"),
+      ("it.json", #"{"sign_in.submit": "{{nmae}}"}"#, "it.json: sign_in.submit: no page has a value nmae"),
+    ] {
+      try write(text, name)
+      let refusal = #expect(throws: DescribedError.self, "\(text)") { try PageLibrary(folder: folder) }
+      #expect(refusal?.description.contains(words) == true, "\(text): \(refusal?.description ?? "")")
+      try FileManager.default.removeItem(atPath: folder + "/" + name)
+    }
+    // Forms in parts, or without a need for the token; scripts of the server; words that only look like attributes.
+    try write("{{{csrf}}}", "token.mustache")
+    try write(
+      #"""
+      <script src="{{js}}" defer></script><p data-on="{{site.name}}">we move on = soon</p>
+      <form method="get"></form><form method="post" data-a="{{> common.show}}">{{> token}}</form>
+      """#, "forgot.mustache")
+    _ = try PageLibrary(folder: folder)
     // All defects of a folder are named at once.
     try write("<p>\n  {{#open}}", "layout.mustache")
     try write("{{name", "sign_in.mustache")
