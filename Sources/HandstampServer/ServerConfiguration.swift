@@ -115,8 +115,8 @@ public struct ServerConfiguration: Sendable {
   func publicAddress() throws(ServerConfigurationError) -> String {
     guard !mountPath.isEmpty else { return issuer }
     let parts = mountPath.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-    guard mountPath.hasPrefix("/"), parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(\.isUnreserved) }),
-      issuer.hasSuffix(mountPath)
+    guard mountPath.hasPrefix("/"), issuer.hasSuffix(mountPath), Set(parts).isDisjoint(with: ["", ".", ".."]),
+      parts.allSatisfy({ $0.utf8.allSatisfy(\.isUnreserved) })
     else { throw .mountPath(mountPath, issuer: issuer) }
     return String(issuer.dropLast(mountPath.count))
   }

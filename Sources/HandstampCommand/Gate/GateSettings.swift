@@ -156,7 +156,8 @@ extension GateSettings: SettingGroup {
   @SettingList private static var declared: [GateSetting] {
     GateSetting(
       "issuer", "URL of the server that issues the tokens",
-      hint: "use its https URL, byte for byte as in its tokens, such as https://id.example.org")
+      hint: "use its https URL, byte for byte as in its tokens, such as https://id.example.org",
+      .anything(because: "the verifier checks it"))
     GateSetting(
       "audience", "audiences that stand for this API, separated by commas", unset: "the issuer",
       hint: "use the audiences of the tokens, such as https://api.example.org",
@@ -194,10 +195,12 @@ extension GateSettings: SettingGroup {
       to: \.followsFeed)
     GateSetting(
       "client-id", "client ID of this API at the server, for the feed",
-      hint: "name a client of the server with \"introspects\": true, or use --feed no")
-    GateSetting("client-secret", "its secret", hint: secretHint, shape: .secret)
+      hint: "name a client of the server with \"introspects\": true, or use --feed no",
+      .anything(because: "the server decides"))
+    GateSetting("client-secret", "its secret", hint: secretHint, .anything(because: "the server decides", .secret))
     GateSetting(
-      "client-secret-file", "file with its secret, readable by its owner only", hint: secretHint)
+      "client-secret-file", "file with its secret, readable by its owner only", hint: secretHint,
+      .anything(because: "SecretFile reads it"))
     GateSetting(
       "when-lost", "while the feed is lost: refuse, introspect, or allow:TIME, then refuse or introspect",
       default: "allow:60s,refuse", hint: "use refuse, introspect, allow:5m or allow:5m,introspect",

@@ -3,6 +3,7 @@ import Foundation
 import HandstampPostgres
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import Logging
 
 typealias ServeSetting = Setting<ServeSettings>
@@ -15,16 +16,19 @@ extension ServeSettings: SettingGroup {
 
   private static let formerURL = "use an https URL, as the former system publishes it"
   private static let ownFile = "use a file that only the server's user may read"
+  private static let appleID = SettingParser<String>.text("an ID of ten letters and digits") { id in
+    id.wholeMatch(of: /[A-Z0-9]{10}/) != nil
+  }
 
   @SettingList private static var declared: [ServeSetting] {
     ServeSetting(
       "data", "folder for the keys and, without --database, the sessions; created if missing",
-      hint: "use a folder for this server only", needsRestart: true)
+      hint: "use a folder for this server only", needsRestart: true, .newFolder)
     ServeSetting(
       "database", "PostgreSQL database for the sessions, e.g. postgresql://db.example.org/handstamp",
       unset: "a file in the data folder",
       hint: "use a connection string as psql takes it, such as postgresql://db.example.org/handstamp",
-      needsRestart: true)
+      needsRestart: true, .anything(because: "ServerDatabase reads it, and does not show its password"))
     ServeSetting(
       "database-connections", "most connections to PostgreSQL", default: "\(PostgresDatabase.standardConnections)",
       hint: "use a number from 5 to 500; the database's max_connections is for all servers together",
@@ -32,7 +36,7 @@ extension ServeSettings: SettingGroup {
     ServeSetting(
       "host", "address to listen on", default: "127.0.0.1",
       hint: "use an IP address or a name of this machine, such as 127.0.0.1", needsRestart: true,
-      .text("a valid address") { !$0.isEmpty && !$0.contains("/") }, to: \.host)
+      .text("a valid address", where: \.isHost), to: \.host)
     ServeSetting(
       "port", "port to listen on, 0 for any free one", default: "8080",
       hint: "use a number from 0 to 65535; 0 picks a free port", needsRestart: true, .number(in: 0...65_535), to: \.port
@@ -41,15 +45,19 @@ extension ServeSettings: SettingGroup {
       "issuer", "public https URL of the server", unset: "the address it listens on",
       hint: "use an https URL without a trailing slash, such as https://id.example.org", needsRestart: true,
       .text("a valid issuer") { issuer in
-        guard let parts = URLComponents(string: issuer), ["http", "https"].contains(parts.scheme) else { return false }
-        return parts.host != nil && parts.query == nil && parts.fragment == nil && !issuer.hasSuffix("/")
+        guard let parts = URLComponents(string: issuer), ["http", "https"].contains(parts.scheme),
+          let host = parts.host, host.isHost, host == host.lowercased(), (1...65_535).contains(parts.port ?? 443)
+        else { return false }
+        return parts.query == nil && parts.fragment == nil && !issuer.hasSuffix("/") && !issuer.contains(" ")
       }, to: \.configuration.issuer)
     ServeSetting(
       "tls-certificate", "certificate chain in PEM, to serve HTTPS",
-      hint: "use a chain in PEM, such as certbot's fullchain.pem", needsRestart: true, isPath: true)
+      hint: "use a chain in PEM, such as certbot's fullchain.pem", needsRestart: true, isPath: true,
+      .anything(because: "the listener reads it"))
     ServeSetting(
       "tls-key", "private key of the certificate, in PEM",
-      hint: "use a private key in PEM, such as certbot's privkey.pem", needsRestart: true, isPath: true)
+      hint: "use a private key in PEM, such as certbot's privkey.pem", needsRestart: true, isPath: true,
+      .anything(because: "the listener reads it"))
     ServeSetting(
       "allow-cleartext", "yes serves plain HTTP beyond loopback", default: "no",
       hint: "use yes only if nothing else can read the network", needsRestart: true, .yesOrNo,
@@ -120,22 +128,29 @@ extension ServeSettings: SettingGroup {
       to: \.configuration.limits)
     ServeSetting(
       "mail-folder", "folder for mails that no setting sends", unset: "mail in the data folder",
-      hint: "use a folder for mails; it is created if missing", .text("a folder"), to: \.mailFolder)
+      hint: "use a folder for mails; it is created if missing", .newFolder, to: \.mailFolder)
     ServeSetting(
       "sendmail", "program to send mails by, e.g. /usr/sbin/sendmail",
       hint: "use the system's mail program, such as /usr/sbin/sendmail", isPath: true,
-      .text("an executable program") { $0.hasPrefix("/") && access($0, X_OK) == 0 }, to: \.sendmail)
+      .text("an executable program") { path in
+        path.hasPrefix("/") && access(path, X_OK) == 0 && !FileFacts.isFolder(path)
+      }, to: \.sendmail)
     ServeSetting(
       "smtp", "mail server to send mails by, e.g. smtps://mail.example.org or smtp://mail.example.org:587",
-      hint: "use smtps://HOST or smtp://HOST:PORT, which requires STARTTLS")
-    ServeSetting("smtp-user", "user name at the mail server", hint: "use it together with the password")
+      hint: "use smtps://HOST or smtp://HOST:PORT, which requires STARTTLS", .anything(because: "SMTPMailer reads it"))
     ServeSetting(
-      "smtp-password", "password at the mail server", hint: "use it together with --smtp-user", shape: .secret)
-    ServeSetting("smtp-password-file", "file with the password at the mail server", hint: ownFile, isPath: true)
+      "smtp-user", "user name at the mail server", hint: "use it together with the password",
+      .anything(because: "the mail server decides"))
+    ServeSetting(
+      "smtp-password", "password at the mail server", hint: "use it together with --smtp-user",
+      .anything(because: "the mail server decides", .secret))
+    ServeSetting(
+      "smtp-password-file", "file with the password at the mail server", hint: ownFile, isPath: true, .secretFile)
     ServeSetting(
       "ca-certificates",
       "authorities of the certificates of mail server, clients and Apple, in PEM, instead of the system's",
-      unset: "SSL_CERT_FILE, or the system's", hint: "use a file in PEM", needsRestart: true, isPath: true)
+      unset: "SSL_CERT_FILE, or the system's", hint: "use a file in PEM", needsRestart: true, isPath: true,
+      .anything(because: "authorities() reads it, or that of the environment"))
     ServeSetting(
       "smtp-cleartext", "yes sends mails to the mail server without TLS", default: "no",
       hint: "use yes only for a mail server on this machine", .yesOrNo, to: \.allowsCleartextMail)
@@ -146,9 +161,8 @@ extension ServeSettings: SettingGroup {
     ServeSetting(
       "mail-link", "template for links in mails, with {token} and {action}", unset: "the server's own pages",
       hint: "use a URL of your app or page, such as https://app.example.org/{action}#{token}",
-      .text("a URL that contains {token}") { link in
-        link.contains("{token}") && link.unicodeScalars.allSatisfy { $0.value > 32 && $0.value != 127 }
-      }, to: \.configuration.mail.link)
+      .link("a URL with {token}, and nothing else in braces than {action}", with: ["token", "action"]),
+      to: \.configuration.mail.link)
     ServeSetting(
       "notices",
       "what accounts are notified of by mail: \(AccountNotice.allCases.map(\.rawValue).joined(separator: ", ")), all or none",
@@ -161,9 +175,7 @@ extension ServeSettings: SettingGroup {
     ServeSetting(
       "devices-link", "address of the users' devices, for these mails", unset: "the server's own page",
       hint: "use an https URL of your app or page",
-      .text("a URL") { link in
-        URLComponents(string: link)?.host != nil && link.unicodeScalars.allSatisfy { $0.value > 32 }
-      }, to: \.configuration.mail.devicesLink)
+      .link("the URL of a page or an app"), to: \.configuration.mail.devicesLink)
     ServeSetting(
       "client-documents",
       "scopes that clients may request which publish a metadata document at their client ID, such as clients of the Model Context Protocol",
@@ -177,8 +189,12 @@ extension ServeSettings: SettingGroup {
       }, to: \.clientDocumentScopes)
     ServeSetting(
       "client-document-audiences", "APIs, as absolute URIs, that those clients may request tokens for", unset: "none",
-      hint: "use the URLs of APIs, such as https://api.example.org/mcp", .list("a list of APIs") { $0 },
-      to: \.clientDocumentAudiences)
+      hint: "use the URLs of APIs, such as https://api.example.org/mcp",
+      .list("a list of absolute URIs") { uris in
+        // RFC 8707 section 2.
+        let areURIs = uris.allSatisfy { URL(string: $0)?.scheme != nil && !$0.contains(/[#\s]/) }
+        return areURIs ? uris : nil
+      }, to: \.clientDocumentAudiences)
     ServeSetting(
       "web-origins", "origins of browser applications that may use the server with its cookie", unset: "none",
       hint: "use origins without a path, such as https://app.example.com", .list("a list of origins") { $0 },
@@ -211,19 +227,21 @@ extension ServeSettings: SettingGroup {
       to: \.configuration.pages.logo)
     ServeSetting(
       "accent", "color of buttons and links on the pages, such as #3355aa", unset: "#3451d1",
-      hint: "use a color written as # and six hexadecimal digits", .text("a color") { _ in true },
+      hint: "use a color written as # and six hexadecimal digits", .anything(because: "the pages read it"),
       to: \.configuration.pages.accent)
     ServeSetting(
       "pages", "folder with templates and texts that replace those of the pages",
       hint: "use a folder with files named like those of the server, such as sign_in.mustache or fr.json",
       .folder, to: \.configuration.pages.folder)
     ServeSetting(
-      "clients", "JSON file with the OAuth clients that users may authorize", hint: ClientFile.hint, isPath: true
+      "clients", "JSON file with the OAuth clients that users may authorize", hint: ClientFile.hint, isPath: true,
+      .anything(because: "ClientFile reads it")
     ) { values, settings throws(CommandError) in
       if let file = values["clients"] { settings.configuration.clients = try ClientFile.clients(at: file.text) }
     }
     ServeSetting(
-      "providers", "JSON file with the providers that people can sign in with", hint: ProviderFile.hint, isPath: true
+      "providers", "JSON file with the providers that people can sign in with", hint: ProviderFile.hint, isPath: true,
+      .anything(because: "ProviderFile reads it")
     ) { values, settings throws(CommandError) in
       if let file = values["providers"] { settings.configuration.providers = try ProviderFile.providers(at: file.text) }
     }
@@ -233,29 +251,26 @@ extension ServeSettings: SettingGroup {
     ServeSetting(
       "apple-client-id", "accept Sign in with Apple for this app ID, or several separated by commas",
       hint: "use the bundle ID of your app, or several separated by commas",
-      .list("a list of app IDs") { $0.contains("") ? nil : Set($0) }, to: \.appleClientIDs)
+      .list("a list of app IDs") { ids in
+        ids.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isUnreserved) } ? Set(ids) : nil
+      }, to: \.appleClientIDs)
     ServeSetting(
       "apple-team-id", "ID of the team at Apple that the key belongs to",
       hint: "use the ten letters and digits of your membership",
-      .text("an ID of ten letters and digits") { $0.count == 10 },
-      to: \.appleTeam)
+      appleID, to: \.appleTeam)
     ServeSetting(
       "apple-key-id", "ID of the key for Sign in with Apple", hint: "use the ten letters and digits of the key's name",
-      .text("an ID of ten letters and digits") { $0.count == 10 }, to: \.appleKeyID)
+      appleID, to: \.appleKeyID)
     ServeSetting(
       "apple-key", "file with that key, which revokes Apple's tokens when an account is deleted",
       hint: "use the file AuthKey_….p8 that Apple gives out once", isPath: true, .content, to: \.appleKey)
     ServeSetting(
       "apple-issuer", "issuer of Apple's tokens", unset: "Apple's",
-      hint: "omit it, or use the issuer of a test server's tokens", isHidden: true, .text("a valid issuer"),
+      hint: "omit it, or use the issuer of a test server's tokens", isHidden: true, .secureURL,
       to: \.appleIssuer)
     ServeSetting(
       "apple-keys-url", "URL of Apple's keys", unset: "Apple's",
-      hint: "omit it, or use the URL of a test server's keys", isHidden: true,
-      .text("a valid URL") { text in
-        guard let parts = URLComponents(string: text) else { return false }
-        return ["http", "https"].contains(parts.scheme) && parts.host != nil
-      }, to: \.appleKeysURL)
+      hint: "omit it, or use the URL of a test server's keys", isHidden: true, .secureURL, to: \.appleKeysURL)
     ServeSetting(
       "former-sessions", "yes takes over the sessions of a former system whose tokens were imported", default: "no",
       hint: "use yes after handstamp admin sessions import", needsRestart: true,
@@ -263,11 +278,11 @@ extension ServeSettings: SettingGroup {
     ServeSetting(
       "former-issuer", "issuer in the identities of accounts that came from the former system",
       unset: "accounts have the IDs of the former system", hint: "use the issuer that the import has written",
-      needsRestart: true, .text("a valid issuer"), to: \.former.issuer)
+      needsRestart: true, .anything(because: "it is compared with that of the import"), to: \.former.issuer)
     ServeSetting(
       "former-subject", "member of the former system's responses with the user's ID", default: "sub",
-      hint: "use the name of a member, such as sub or username", needsRestart: true, .text("the name of a member"),
-      to: \.former.subject)
+      hint: "use the name of a member, such as sub or username", needsRestart: true,
+      .anything(because: "members may have any name"), to: \.former.subject)
     ServeSetting(
       "former-introspection-url", "introspection endpoint of the former system (RFC 7662)", hint: formerURL,
       needsRestart: true, .secureURL, to: \.former.introspectionURL)
@@ -285,32 +300,33 @@ extension ServeSettings: SettingGroup {
       needsRestart: true, .secureURL, to: \.former.goTrueURL)
     ServeSetting(
       "former-client-id", "client ID by which the former system is asked, usually that of the apps",
-      hint: "use the client ID that the apps had there", needsRestart: true, .text("a client ID"),
-      to: \.former.clientID)
+      hint: "use the client ID that the apps had there", needsRestart: true,
+      .anything(because: "the former system decides"), to: \.former.clientID)
     ServeSetting(
       "former-app-ids", "client IDs of the apps, as the former system's introspection names them",
       unset: "that of --former-client-id", hint: "use a client ID, or several separated by commas", needsRestart: true,
       .list("a list of client IDs") { $0.contains("") ? nil : Set($0) }, to: \.former.appIDs)
     ServeSetting(
       "former-client-secret", "secret of that client, or the API key of a GoTrue",
-      hint: "use it together with --former-client-id or --former-gotrue-url", shape: .secret, needsRestart: true
+      hint: "use it together with --former-client-id or --former-gotrue-url", needsRestart: true,
+      .anything(because: "the former system decides", .secret)
     ) { values, settings throws(CommandError) in
       settings.former.clientSecret = try values.secret("former-client-secret")
     }
     ServeSetting(
       "former-client-secret-file", "file with the secret of that client", hint: ownFile, needsRestart: true,
-      isPath: true)
+      isPath: true, .secretFile)
     ServeSetting(
       "keys", "the full text of a keys.json, to use instead of that file",
-      hint: "set it to the full text of a keys.json",
-      shape: .secret, needsRestart: true
+      hint: "set it to the full text of a keys.json", needsRestart: true,
+      .anything(because: "KeyFile reads it", .secret)
     ) { values, settings throws(CommandError) in settings.keys = try values.keys() }
     ServeSetting(
       "keys-file", "file with the text of a keys.json outside the data folder", hint: ownFile, needsRestart: true,
-      isPath: true)
+      isPath: true, .secretFile)
     ServeSetting(
       "admin-token", "token of the administrator at /admin/v1, at least 32 characters",
-      hint: "use the output of: openssl rand -hex 32", shape: .secret
+      hint: "use the output of: openssl rand -hex 32", .anything(because: "Administrator reads it", .secret)
     ) { values, settings throws(CommandError) in
       guard let token = try values.secret("admin-token") else { return }
       do throws(ServerConfigurationError) {
@@ -320,7 +336,8 @@ extension ServeSettings: SettingGroup {
           .usage, "the administrator's token is not at least 32 printable characters", hint: hint(of: "admin-token"))
       }
     }
-    ServeSetting("admin-token-file", "file with the token of the administrator", hint: ownFile, isPath: true)
+    ServeSetting(
+      "admin-token-file", "file with the token of the administrator", hint: ownFile, isPath: true, .secretFile)
     ServeSetting(
       "audit-retention", "how long to keep the audit log", default: "365d", .duration(), to: \.limits.auditRetention)
     ServeSetting(

@@ -153,8 +153,7 @@ struct ServeSettings: Sendable {
   private func authorities() throws(CommandError) -> String? {
     let given = values["ca-certificates"]
     guard let path = given?.text ?? ProcessEnvironment["SSL_CERT_FILE"] else { return nil }
-    let content = FileManager.default.contents(atPath: path) ?? Data()
-    guard content.range(of: Data("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+    guard TLSFiles.areCertificates(path) else {
       throw CommandError(
         .usage, "\(given?.place ?? "SSL_CERT_FILE"): no certificates in \(path)",
         hint: ServeSettings.hint(of: "ca-certificates"))

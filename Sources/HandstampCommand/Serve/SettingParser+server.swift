@@ -7,17 +7,47 @@ import HandstampStorage
 import HandstampSupport
 
 extension SettingParser where Value == String {
-  static var secureURL: Self { text("an https URL") { Origin($0)?.isTrustworthy == true } }
+  static var secureURL: Self {
+    text("an https URL") { Origin($0)?.isTrustworthy == true && !$0.contains(/[#\s]/) }
+  }
+
+  static var secretFile: Self { anything(because: "SettingValues reads it with the secret") }
+
+  /// The address of a web page, or of an app by its own scheme (RFC 8252 section 7.1).
+  ///
+  /// - Parameter names: what it may have in braces; the first is required.
+  static func link(_ words: String, with names: [String] = []) -> Self {
+    text(words) { link in
+      let plain = names.reduce(link) { $0.replacing("{\($1)}", with: $1) }
+      guard let parts = URLComponents(string: plain), let scheme = parts.scheme?.lowercased(),
+        names.first.map({ link.contains("{\($0)}") }) ?? true, !plain.contains(/[{}\s]/)
+      else { return false }
+      return ["http", "https"].contains(scheme) ? parts.host?.isHost == true : scheme.contains(".")
+    }
+  }
+}
+
+extension String {
+  /// Whether it is an IP address, or the name of a host: a name does not end with a number (WHATWG URL section 3.5).
+  var isHost: Bool {
+    let labels = split(separator: ".", omittingEmptySubsequences: false)
+    return IPAddress(trimmingPrefix("[").prefix { $0 != "]" }) != nil
+      || wholeMatch(of: /[A-Za-z0-9._-]+/) != nil && !labels.contains("") && labels.last.flatMap { Int($0) } == nil
+  }
 }
 
 extension SettingParser where Value == PageSettings.Image {
   static var image: Self {
     Self("an image that can be read") { path in
+      // With what such a file has near its beginning; in SVG, a comment may be first.
+      let jpeg = ("image/jpeg", [0xFF, 0xD8, 0xFF] as [UInt8], 3)
       let types = [
-        "svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp",
+        "svg": ("image/svg+xml", Array("<svg".utf8), 262_144), "png": ("image/png", Array("PNG\r\n".utf8), 16),
+        "jpg": jpeg, "jpeg": jpeg, "webp": ("image/webp", Array("WEBP".utf8), 16),
       ]
-      guard let type = types[URL(fileURLWithPath: path).pathExtension.lowercased()],
-        let content = FileManager.default.contents(atPath: path), (1...262_144).contains(content.count)
+      guard let (type, mark, length) = types[URL(fileURLWithPath: path).pathExtension.lowercased()],
+        let content = FileManager.default.contents(atPath: path), (1...262_144).contains(content.count),
+        content.prefix(length).range(of: Data(mark)) != nil
       else { return nil }
       return PageSettings.Image(bytes: Array(content), type: type)
     }
@@ -31,7 +61,8 @@ extension AssuranceRequirement {
     for text in texts {
       let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
       let contexts: [String: AuthenticationContext] = ["mfa": .multiFactor, "phr": .phishingResistant]
-      guard parts.count == 2, !parts[0].isEmpty, let context = contexts[parts[1]] else { return nil }
+      guard parts.count == 2, Registry.isGroup(parts[0]), groups[parts[0]] == nil, let context = contexts[parts[1]]
+      else { return nil }
       groups[parts[0]] = context
     }
   }
@@ -65,7 +96,7 @@ extension ListeningAddress {
     } else if host.contains(":") {
       return nil
     }
-    guard !host.isEmpty, !host.contains("/") else { return nil }
+    guard host.isHost else { return nil }
     self = .host(host, port: port)
   }
 }

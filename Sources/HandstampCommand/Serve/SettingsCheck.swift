@@ -13,15 +13,16 @@ import Logging
 struct SettingsCheck {
   let settings: ServeSettings
 
+  /// - Parameter keys: stand for those of the data folder; drawn by default.
   /// - Throws: the refusal that the start would end with, as far as that can be known without opening the data folder.
-  func run() async throws {
+  func run(keys: SigningKeys? = nil) async throws {
     do throws(ListenError) { try settings.configuration.listener.tls?.check() } catch {
       throw CommandError(.usage, plain("\(error)"), hint: error.hint)
     }
     let limits = settings.limits
     let store = MemoryRegistryStore()
     let registry = Registry(store: store, mint: TokenMint(try ServerKeys.drawn().master), limits: limits)
-    let keys = try SigningKeys().withRSAKey()
+    let keys = try keys ?? SigningKeys().withRSAKey()
     let transport = CommandTransport.make(certificateAuthorities: settings.certificateAuthorities)
     let server = try await ServeSettings.explained {
       try await SessionServer(
@@ -130,6 +131,9 @@ extension ServeSettings {
         "the issuer was \(formerIssuer.onOneLine) when this data folder was last served: the sessions of all clients name that one"
       )
     }
+    if let header = values["proxy-header"], values["trusted-proxies"] == nil {
+      warnings.append("\(header.place) has no effect without --trusted-proxies: all clients count as the proxy")
+    }
     if URLComponents(string: issuer)?.user != nil {
       warnings.append("the issuer has a user name, which no client expects")
     }
@@ -138,6 +142,9 @@ extension ServeSettings {
       (limits.browserIdleLimit, limits.browserAbsoluteLimit, "sessions of browsers"),
       (limits.guestIdleLimit, limits.absoluteLimit, "sessions of guests"),
     ] {
+      if let idle, idle <= configuration.accessTokenLife, what != "sessions of browsers" {
+        warnings.append("the idle limit of \(what) ends those in use: clients refresh once per access-token-life")
+      }
       guard let idle, let absolute, idle > absolute else { continue }
       warnings.append("the idle limit of \(what) is longer than the absolute one, and has no effect")
     }

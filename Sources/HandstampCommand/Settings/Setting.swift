@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Foundation
+import HandstampSupport
 
 /// The settings of a command.
 protocol SettingGroup: Sendable {
@@ -43,14 +44,25 @@ struct Setting<Group: SettingGroup>: Sendable {
   let isPath: Bool
   let apply: @Sendable (SettingValues<Group>, inout Group) throws(CommandError) -> Void
 
-  /// Declares a setting that is read together with others, such as a name and its password, or by `apply`.
-  init(
-    _ name: String, _ about: String, unset fallback: String = "", hint: String, shape: SettingShape = .text,
-    needsRestart: Bool = false, isHidden: Bool = false, isPath: Bool = false,
+  /// Declares a setting that is read by `apply`, or together with others, such as a name and its password.
+  ///
+  /// - Parameter parser: what the setting refuses by itself. One that refuses nothing says why: ``SettingParser/anything(because:_:)``.
+  init<Value: Sendable>(
+    _ name: String, _ about: String, unset fallback: String = "", hint: String, needsRestart: Bool = false,
+    isHidden: Bool = false, isPath: Bool = false, _ parser: SettingParser<Value>,
     apply: @escaping @Sendable (SettingValues<Group>, inout Group) throws(CommandError) -> Void = { _, _ in }
   ) {
-    (self.name, self.about, self.fallback, self.hint, self.shape) = (name, about, fallback, hint, shape)
-    (self.needsRestart, self.isHidden, self.isPath, self.apply) = (needsRestart, isHidden, isPath, apply)
+    (self.name, self.about, self.fallback, self.hint, shape) = (name, about, fallback, hint, parser.shape)
+    (self.needsRestart, self.isHidden, self.isPath) = (needsRestart, isHidden, isPath)
+    self.apply = { values, settings throws(CommandError) in
+      if let given = values[name] {
+        guard !given.text.allSatisfy(\.isWhitespace), given.text.isPrintable || parser.shape == .secret else {
+          throw CommandError(.usage, "\(given.place) is blank, or has control characters", hint: hint)
+        }
+        guard parser.parse(given.text) != nil else { throw values.refusal(name, parser.words) }
+      }
+      try apply(values, &settings)
+    }
   }
 
   /// - Parameters:
@@ -62,11 +74,10 @@ struct Setting<Group: SettingGroup>: Sendable {
     to place: any WritableKeyPath<Group, Value> & Sendable
   ) {
     self.init(
-      name, about, unset: text ?? fallback, hint: hint ?? parser.hint, shape: parser.shape, needsRestart: needsRestart,
-      isHidden: isHidden, isPath: isPath
+      name, about, unset: text ?? fallback, hint: hint ?? parser.hint, needsRestart: needsRestart, isHidden: isHidden,
+      isPath: isPath, parser
     ) { values, settings throws(CommandError) in
-      guard let given = values[name]?.text ?? text else { return }
-      guard let value = parser.parse(given) else { throw values.refusal(name, parser.words) }
+      guard let value = (values[name]?.text ?? text).flatMap(parser.parse) else { return }
       settings[keyPath: place] = value
     }
   }

@@ -61,18 +61,25 @@ extension SettingParser where Value == Duration {
 }
 
 extension SettingParser where Value == String {
-  static func text(_ words: String, where isValid: @escaping @Sendable (String) -> Bool = { !$0.isEmpty }) -> Self {
+  static func text(_ words: String, where isValid: @escaping @Sendable (String) -> Bool) -> Self {
     Self(words) { isValid($0) ? $0 : nil }
   }
+
+  /// Every text, because others check it, or there is no wrong one.
+  static func anything(because _: StaticString, _ shape: SettingShape = .text) -> Self { Self("a text", shape) { $0 } }
 
   static var folder: Self {
     text("a folder", where: FileFacts.isFolder)
   }
 
+  static var newFolder: Self {
+    text("a folder, or a place for one") { FileFacts.ofFolder($0)?.isFolder == true }
+  }
+
   /// The content of a file.
   static var content: Self {
     Self("a readable file") { path in
-      FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+      FileManager.default.contents(atPath: path).flatMap { String(data: $0, encoding: .utf8) }
     }
   }
 }

@@ -52,11 +52,12 @@ struct SettingValues<Group: SettingGroup>: Sendable {
     if let value {
       throw CommandError(.usage, "\(value.place) and \(file.place) cannot be combined", hint: "drop one of them")
     }
-    guard var content = FileManager.default.contents(atPath: file.text) else {
-      throw CommandError(
-        .usage, "\(file.place): cannot read \(file.text)", hint: Group.hint(of: "\(name)-file"))
-    }
+    var content = FileManager.default.contents(atPath: file.text) ?? Data()
     while content.last == 10 || content.last == 13 { content.removeLast() }
+    guard !content.isEmpty else {
+      throw CommandError(
+        .usage, "\(file.place): cannot read a secret in \(file.text)", hint: Group.hint(of: "\(name)-file"))
+    }
     return Secret(bytes: content)
   }
 }

@@ -51,6 +51,16 @@ public struct TLSFiles: Sendable, Hashable {
     #endif
   }
 
+  /// Whether a file is a list of certificates in PEM; without the trait `TLS`, whether it looks like one.
+  package static func areCertificates(_ path: String) -> Bool {
+    guard let content = try? bytes(of: path) else { return false }
+    #if TLS
+    return (try? NIOSSLCertificate.fromPEMBytes(content))?.isEmpty == false
+    #else
+    return String(decoding: content, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----")
+    #endif
+  }
+
   private static func bytes(of path: String) throws(ListenError) -> [UInt8] {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw .unreadable(path, cause: String(cString: strerror(errno))) }

@@ -36,7 +36,8 @@ package struct RelyingParty: Sendable, Hashable {
     for text in origins.sorted() {
       guard let origin = Origin(text), origin.text == text else { throw .invalidOrigin(text) }
       guard origin.isTrustworthy else { throw .insecureOrigin(text) }
-      guard origin.host == id || origin.host.hasSuffix(".\(id)") else { throw .foreignOrigin(text) }
+      // One label, such as `com`, is no domain that a site below it may use.
+      guard origin.host == id || id.contains(".") && origin.host.hasSuffix(".\(id)") else { throw .foreignOrigin(text) }
     }
     self.id = id
     self.name = name
