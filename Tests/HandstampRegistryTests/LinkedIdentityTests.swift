@@ -107,6 +107,16 @@ import Testing
     #expect((try await world.registry.account(identity: identity) != nil) == (extent == .pending))
   }
 
+  @Test func `counts as used from the sign-in that made it, and at each one`() async throws {
+    let registry = try await World().registry
+    for (number, time) in [start, after(.seconds(5))].enumerated() {
+      let nonce = OneTimeTokenRecord(usedNonce: "\(number)", at: time, until: after(.seconds(99)))
+      let new = try await registry.signIn(
+        as: identity, username: "A", SessionStart(device: device), nonce: nonce, now: time)
+      #expect(try await registry.identities(of: new.account).map(\.lastUsedAt) == [time])
+    }
+  }
+
   @Test func `of an earlier version gets its item by its first use`() async throws {
     let world = try await World()
     let registry = world.registry

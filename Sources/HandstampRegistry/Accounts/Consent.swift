@@ -15,6 +15,8 @@ public struct Consent: Sendable, Hashable {
   public let audiences: [String]
   /// When the user first allowed it.
   public let givenAt: UnixTime
+  /// When it last spared the user the question, or was given; `nil` for a session that began without.
+  package var lastUsedAt: UnixTime?
   /// That of the stored item.
   var revision: Int64 = 0
 
@@ -28,6 +30,7 @@ extension Consent {
   fileprivate init?(_ item: StoredItem) {
     guard let consent = PayloadCoding.value(Consent.self, item.payload) else { return nil }
     self = consent
+    lastUsedAt = item.expiresAt.advanced(by: .zero - Consent.memory)
     revision = item.revision
   }
 }

@@ -67,9 +67,10 @@ extension Registry {
   ) async throws(RegistryError) -> Bool {
     guard let step = setup.secret.step(of: code, at: now, or: wall) else { return false }
     let former = replacing ? try await totp(of: account.id) : nil
-    let record = TOTPRecord(
+    var record = TOTPRecord(
       account: account.id, createdAt: now, step: step,
       sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.totpContext(account.id)))
+    record.lastUsedAt = now
     return try await writeNew(
       [
         .expectSession(session),

@@ -126,7 +126,7 @@ package struct MovingTOTP: Sendable, Hashable {
 public struct TOTPRecord: Sendable, Hashable {
   public let account: AccountID
   public let createdAt: UnixTime
-  /// `nil` if it was never used after it was set up.
+  /// `nil` if it was imported, and not used since.
   public var lastUsedAt: UnixTime?
   /// The step of the last password that was accepted: none counts twice (RFC 6238 section 5.2).
   var step: Int64

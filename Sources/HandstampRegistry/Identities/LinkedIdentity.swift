@@ -13,7 +13,7 @@ public struct LinkedIdentity: Sendable, Hashable {
   /// How the provider calls the user: an address or a name. For the owner to read; it may be another by now.
   public let label: String
   public let createdAt: UnixTime
-  /// `nil` if it was never used after it was linked.
+  /// `nil` if it was imported, or an administrator added it, and not used since.
   public var lastUsedAt: UnixTime?
   /// That of the stored item; `nil` if only the account's record has the identity.
   var revision: Int64?

@@ -80,13 +80,15 @@ extension Registry {
       let known = try await account(identity: identity)
       if known?.closedAt != nil { throw .accountClosed }
       let upstream = try await expectations(of: origin.upstream, now: now)
-      let use =
-        if let known {
-          CredentialUse(by: proof, of: known, changes: [.expectAccount(known.id, revision: known.revision)])
-        } else { credentialUse(opening: proof, email: try await unused(email), username: username, now: now) }
+      let found: CredentialUse? =
+        if let known { try await credentialUse(by: proof, of: known, now: now) } else {
+          credentialUse(opening: proof, email: try await unused(email), username: username, now: now)
+        }
+      guard let use = found else { continue }
+      let expected = known.map { [RegistryChange.expectAccount($0.id, revision: $0.revision)] } ?? []
       do throws(RegistryStoreError) {
         let live = try await known == nil ? [] : store.sessions(of: use.account.id)
-        return try await begin(use.account, origin, among: live, now: now, with: use.changes + upstream)
+        return try await begin(use.account, origin, among: live, now: now, with: expected + use.changes + upstream)
       } catch {
         switch error {
         // The same token twice at once, the same user on two devices, or a change of the account: read again.
@@ -213,6 +215,7 @@ extension Registry {
 extension LinkedIdentity {
   init(_ proof: IdentityProof, of account: AccountID, at now: UnixTime) {
     self.init(proof.identity, of: account, provider: proof.provider, label: proof.label, at: now)
+    lastUsedAt = now
   }
 
   /// For mails and the audit log: the provider, and how it calls the user.

@@ -93,7 +93,9 @@ extension Registry {
       changes += use.changes + (try await expectations(of: use.upstream, now: now))
     case .passkey(_, let passkey, let challenge):
       origin.methods = .passkey(mayBeCopied: passkey.isBackupEligible)
-      changes += [.createOneTimeToken(challenge), .createItem(passkey.item)]
+      var used = passkey
+      used.lastUsedAt = now
+      changes += [.createOneTimeToken(challenge), .createItem(used.item)]
     }
     changes.append(.replaceAccount(full, expecting: guest.revision))
     changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))

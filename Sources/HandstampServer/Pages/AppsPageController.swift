@@ -21,7 +21,9 @@ struct AppsPageController: Sendable {
     var page = Page(name: "account_apps", title: "account_apps.title", notice: notice, section: .apps)
     page.context["apps"] = .list(
       consents.map { consent in
-        let used = rows.filter { $0.client?.id == consent.client }.map(\.lastSeenAt).max()
+        // Its sessions may have ended since.
+        let used = (rows.filter { $0.client?.id == consent.client }.map(\.lastSeenAt) + [consent.lastUsedAt])
+          .compactMap(\.self).max()
         return .object([
           "id": .text(consent.client), "name": .text(name(of: consent)),
           "scopes": .list(

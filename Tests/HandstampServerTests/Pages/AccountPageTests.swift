@@ -312,6 +312,13 @@ extension Post.Letter {
       #expect(done.text.contains("Your other devices are signed out."))
       #expect(try await test.client.get("/v1/me", token: phone.access).status == 401)
       #expect(try await browser.get(path).title == "Security")
+      let email = try #require(EmailAddress("ada@example.org"))
+      let (registry, now) = (test.server.registry, test.clock.now)
+      let account = try #require(try await registry.account(email: email)).id
+      for row in try await registry.sessions(of: account, now: now) where row.client != nil {
+        _ = try await registry.end(row.id, of: account, reason: .signedOut, now: now)
+      }
+      #expect(try await browser.get("/account/apps").text.contains("Last used"), "its session has ended")
     }
   }
 
