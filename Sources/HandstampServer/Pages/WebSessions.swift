@@ -198,7 +198,6 @@ struct WebSessions: Sendable {
     let hasPasskeys = passkeys != nil && (!confirms || purpose.hasPasskey)
     let hasPassword = !confirms || purpose.hasPassword
     page.context = [
-      "focus_email": .flag(if: !confirms && known == nil),
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
       "who": .text(known ?? visit.account?.shownName ?? ""),
       "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
