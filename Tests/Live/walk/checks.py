@@ -13,9 +13,10 @@ STOPS = """
   window.stops = all.filter((e) => e.type !== "radio");
   return window.stops.length"""
 STOP = """
-  const e = document.activeElement, style = getComputedStyle(e);
+  const e = document.activeElement, style = getComputedStyle(e), alone = e.textContent.trim() === e.parentElement.textContent.trim();
   const shown = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 || style.boxShadow !== "none";
-  return [window.stops.indexOf(e), shown, e.outerHTML.slice(0, 120)]"""
+  const small = e.type !== "checkbox" && (alone || style.display !== "inline") && e.getBoundingClientRect().height < 24;
+  return [window.stops.indexOf(e), shown, small, e.outerHTML.slice(0, 120)]"""
 
 
 # This axe is older than the last token of `autocomplete` (HTML, "webauthn"): it judges the rest of the attribute.
@@ -52,18 +53,17 @@ def overflow(browser):
 
 
 def keyboard(browser):
-    """Every stop of the Tab key, in order, with a visible focus."""
+    """Every stop of the Tab key, in order, with a visible focus, and 24 px high (WCAG 2.2 section 2.5.8)."""
     count = browser.script("document.activeElement.blur(); window.getSelection().removeAllRanges();" + STOPS, REACHED)
     browser.script("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
     faults, last = [], -1
     for _ in range(count):
         for kind in ["rawKeyDown", "keyUp"]:
             browser.command("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
-        index, shown, html = browser.script(STOP)
+        index, shown, small, html = browser.script(STOP)
         if index != last + 1:
             return faults + [f"the Tab key goes from stop {last} to {index} of {count}: {html}"]
-        if not shown:
-            faults.append(f"the focus does not show: {html}")
+        faults += [f"the focus does not show: {html}"] * (not shown) + [f"the target is too small: {html}"] * small
         last = index
     return faults
 
