@@ -20,7 +20,7 @@ struct SignUpPageController: Sendable {
   private var isConfirmed: Bool { service.signUp == .confirmed }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard service.signUp != .closed else { throw ProblemError.notFound }
+    try service.requireOpen()
     return signUpPage(try await web.browserRequest(request, context))
   }
 

@@ -116,7 +116,8 @@ extension Post.Letter {
     try await TestServer.run {
       $0.signUp = .closed
     } body: { test async throws in
-      #expect(try await Browser(test.client.base).get("/sign-up").status == 404)
+      let closed = try await Browser(test.client.base).get("/sign-up")
+      #expect(closed.status == 403 && closed.text.contains("Ask them for one"))
       #expect(try await !Browser(test.client.base).get("/sign-in").text.contains("/sign-up"))
     }
   }
