@@ -41,14 +41,15 @@ struct ActivityPageController: Sendable {
     let isFull = audited.count == ActivityPageController.most
     let earliest = isFull ? audited.last?.audited.at : nil
     var entries: [Entry] = []
-    for stored in audited { if let entry = try await entry(of: stored.audited) { entries.append(entry) } }
+    let language = call.visit.place.language
+    for stored in audited { if let entry = try await entry(of: stored.audited, language) { entries.append(entry) } }
     for stored in try await events(of: account) {
       let at = stored.event.at
       guard latest.map({ at < $0 }) ?? true, earliest.map({ at >= $0 }) ?? true else { continue }
-      if let entry = try await entry(of: stored.event) { entries.append(entry) }
+      if let entry = try await entry(of: stored.event, language) { entries.append(entry) }
     }
     var page = Page(name: "account_activity", title: "account_activity.title", section: .activity)
-    let (language, dates) = (call.visit.place.language, web.dates(call.visit))
+    let dates = web.dates(call.visit)
     page.context["entries"] = .list(
       entries.sorted { $0.at > $1.at }.map { entry in
         .object([
@@ -76,7 +77,7 @@ struct ActivityPageController: Sendable {
   }
 
   /// `nil` for what the audit log tells, and for what is no news to the person.
-  private func entry(of event: RegistryEvent) async throws -> Entry? {
+  private func entry(of event: RegistryEvent, _ language: String) async throws -> Entry? {
     let (icon, key): (String, String)
     switch (event.kind, event.reason) {
     case (.sessionRevoked, .signedOut?): (icon, key) = ("sign-out", "signed_out")
@@ -85,11 +86,11 @@ struct ActivityPageController: Sendable {
       (.accountEnabled, _), (.accountPurged, _):
       return nil
     }
-    let device = try await device(of: event.session)
+    let device = web.pages.deviceName(try await device(of: event.session), in: language)
     return Entry(at: event.at, icon: icon, text: PageText("activity.\(key)", ["device": .text(device)]))
   }
 
-  private func entry(of action: AuditedAction) async throws -> Entry? {
+  private func entry(of action: AuditedAction, _ language: String) async throws -> Entry? {
     let details = (try? JSONDecoder().decode([String: String].self, from: Data(action.details.utf8))) ?? [:]
     let (icon, key, isWarning): (String, String, Bool)
     switch AuditedAction.Kind(rawValue: action.action) {
@@ -129,7 +130,8 @@ struct ActivityPageController: Sendable {
     if device.isEmpty { device = try await self.device(of: action.session) }
     let app: PageValue = .object(["name": .text(details["client"] ?? "")])
     let text = PageText(
-      "activity.\(key)", ["device": .text(device), "name": .text(details["name"] ?? ""), "app": app])
+      "activity.\(key)",
+      ["device": .text(web.pages.deviceName(device, in: language)), "name": .text(details["name"] ?? ""), "app": app])
     return Entry(at: action.at, icon: icon, text: text, isWarning: isWarning, network: action.network)
   }
 
