@@ -192,7 +192,7 @@ extension SessionServer {
       reauthentication: reauthentication,
       assurance: Assurance(
         requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"),
-      issuer: configuration.issuer, refusals: refusedSignIns)
+      languages: pages.library.languages, issuer: configuration.issuer, refusals: refusedSignIns)
   }
   private var web: WebSessions {
     WebSessions(

@@ -21,7 +21,7 @@ extension Registry {
     let wish = StoredItem(
       id: StoredItemID(.emailChange, account.id.rawValue), kind: .emailChange, subject: account.id.rawValue,
       payload: email.typed, createdAt: now, expiresAt: now.advanced(by: OneTimeTokenLimits.confirmation))
-    var job = MailJob(kind: .emailChange, email: email)
+    var job = MailJob(kind: .emailChange, email: email, language: actor.language)
     job.account = account.id
     let key = email.normalized + " " + String(random(), radix: 36)
     try await writeIfUnchanged(
@@ -91,7 +91,7 @@ extension Registry {
       // Codes for a new password were mailed to the former address.
       changes += TakeBack.pending.changes(of: owner) + GuessSubject.forgetting(account)
       if let former = account.email, notices.contains(.emailChange) {
-        var job = MailJob(kind: .emailChanged, email: former)
+        var job = MailJob(kind: .emailChanged, email: former, language: actor.language)
         job.name = email.typed
         let key = former.normalized + " " + String(random(), radix: 36)
         changes.append(.putItem(job.item(key: key, delay: .zero, now: now)))

@@ -77,7 +77,7 @@ extension Registry {
     guard notices.contains(notice), let kind = MailJob.Kind.allCases.first(where: { $0.notice == notice }) else {
       return []
     }
-    let job = MailJob(kind: kind, account: account, name: device)
+    let job = MailJob(kind: kind, account: account, name: device, language: actor.language)
     // Put, not created: a notice must not be what an end of a session fails for.
     return [
       .putItem(

@@ -1,7 +1,7 @@
 package import HandstampCore
 
 /// A mail that is still to be written. It holds no secret: the account is looked up, and a one-time token issued, when it is sent.
-package struct MailJob: StoredJob {
+package struct MailJob: RetriedJob {
   package static let kind = StoredItem.Kind.mail
 
   package enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -14,6 +14,10 @@ package struct MailJob: StoredJob {
     /// The owner of an account proves to read its mails: in a session, or beside a recovery code.
     case ownerProof = "owner-proof"
     case recovery
+    /// An administrator has created an account for the address.
+    case invitation
+    /// An administrator tries whether mails arrive. No account has a part in it.
+    case test
     case sessionsEnded = "sessions-ended"
     case newDevice = "new-device"
     case passwordChanged = "password-changed"
@@ -50,8 +54,12 @@ package struct MailJob: StoredJob {
   package var account: AccountID?
   /// The display name of a new account, or that of the device that a notice is about.
   package var name = ""
+  /// The language to write in; `nil` for the one that the account's owner was last known to read.
+  package var language: String?
   package var attempts = 0
   package var lease = ""
+  package var failures = 0
+  package var failure: String?
 
   /// A mail that lets the address set a new password, if it has an account.
   package static func reset(_ email: EmailAddress) -> MailJob { MailJob(kind: .reset, email: email) }
@@ -80,13 +88,15 @@ package struct MailJob: StoredJob {
       createdAt: now, dueAt: now.advanced(by: delay), expiresAt: now.advanced(by: MailJob.memory))
   }
 
+  package mutating func giveUp() {}
 }
 
 extension MailJob {
   package var fields: [String: String?] {
     [
       "kind": kind.rawValue, "email": email?.typed, "account": account?.rawValue, "name": name,
-      "attempts": String(attempts), "lease": lease,
+      "attempts": String(attempts), "lease": lease, "language": language,
+      "failures": failures == 0 ? nil : String(failures), "failure": failure,
     ]
   }
 
@@ -96,7 +106,8 @@ extension MailJob {
     else { return nil }
     self.init(
       kind: kind, email: fields["email"].flatMap { EmailAddress($0) }, account: fields["account"].map { AccountID($0) },
-      name: fields["name"] ?? "", attempts: attempts, lease: fields["lease"] ?? "")
+      name: fields["name"] ?? "", language: fields["language"], attempts: attempts, lease: fields["lease"] ?? "",
+      failures: fields["failures"].flatMap { Int($0) } ?? 0, failure: fields["failure"])
   }
 }
 
@@ -114,6 +125,9 @@ package struct Letter: Sendable, Hashable {
     case emailChanged(String)
     /// The address that wants an account has one.
     case known
+    /// Sets the first password of an account that an administrator has created.
+    case invitation(OneTimeToken)
+    case test
     /// Something happened to the account.
     ///
     /// - Parameter device: the name that the device gave itself, or an empty text.
@@ -122,4 +136,6 @@ package struct Letter: Sendable, Hashable {
 
   package let to: EmailAddress
   package let content: Content
+  /// `nil` if it is not known.
+  package var language: String?
 }

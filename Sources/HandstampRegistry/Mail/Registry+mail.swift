@@ -20,7 +20,8 @@ extension Registry {
   package func write(
     _ mail: ClaimedMail, leasedUntil lease: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> (mail: ClaimedMail, letter: Letter?)? {
-    let (letter, changes) = try await letter(for: mail, now: now)
+    var (letter, changes) = try await letter(for: mail, now: now)
+    letter?.language = try await language(of: mail.job, now: now)
     do throws(RegistryError) {
       guard let mail = try await change(mail, with: changes, { $0.dueAt = lease }) else { return nil }
       return (mail, letter)
@@ -71,6 +72,12 @@ extension Registry {
       guard let account, account.closedAt == nil, let email = account.email else { return (nil, []) }
       let (token, change) = ownerToken(for: account, now: now)
       return (Letter(to: email, content: .ownerProof(token, isRecovery: job.kind == .recovery)), [change])
+    case .invitation:
+      // Once there is a password, the owner has found another way in.
+      guard let named, named.email == address, named.passwordHash == nil else { return (nil, []) }
+      let (token, change) = resetToken(for: named, lasting: OneTimeTokenLimits.confirmation, now: now)
+      return (Letter(to: address, content: .invitation(token)), [change])
+    case .test: return (Letter(to: address, content: .test), [])
     case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])
     case .newDevice, .sessionsEnded, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,
       .totpAdded, .totpRemoved, .identityLinked, .identityUnlinked, .recoveryCodesMade, .recoveryCodeUsed:
@@ -78,10 +85,33 @@ extension Registry {
     }
   }
 
+  /// The language of a mail: that of the request, or for a notice that a program's request made the one on the owner's last device.
+  private func language(of job: MailJob, now: UnixTime) async throws(RegistryError) -> String? {
+    guard job.language == nil, job.kind.notice != nil, let account = job.account else { return job.language }
+    return try await liveItems(.device, of: account.rawValue, now: now)
+      .filter { Registry.languageRead(on: $0) != nil }.max { $0.expiresAt < $1.expiresAt }
+      .flatMap(Registry.languageRead)
+  }
+
   /// The account that a job names, if it is open.
   private func named(by job: MailJob) async throws(RegistryError) -> AccountRecord? {
     guard let id = job.account, let account = try await account(id), account.closedAt == nil else { return nil }
     return account
+  }
+
+  /// Stores a mail that shows whether mails arrive, to be sent at once.
+  package func postTest(
+    to email: EmailAddress, in language: String?, now: UnixTime
+  ) async throws(RegistryError) -> StoredItemID {
+    let job = MailJob(kind: .test, email: email, language: language)
+    let item = job.item(key: String(random(), radix: 36), delay: .zero, now: now)
+    try await write([.putItem(item)])
+    return item.id
+  }
+
+  /// Returns the mail of a test as long as it waits, with the failure of the last attempt; `nil` once it was sent.
+  package func waitingTest(_ id: StoredItemID) async throws(RegistryError) -> MailJob? {
+    try await item(id).flatMap { PayloadCoding.value(MailJob.self, $0.payload) }
   }
 
   /// Ends the work for a mail. What remains until `interval` has passed since it was asked for is that there was one.

@@ -30,7 +30,7 @@ extension Registry {
     .putItem(
       StoredItem(
         id: StoredItemID(device, of: account), kind: .device, subject: account.rawValue,
-        payload: isOut ? Registry.out : "",
+        payload: isOut ? Registry.out : actor.language ?? "",
         createdAt: time, expiresAt: time.advanced(by: Registry.deviceMemory)))
   }
 
@@ -50,8 +50,12 @@ extension Registry {
     return try await !knows(device, of: account, now: now)
   }
 
-  /// The payload of a device whose session was ended from elsewhere.
+  /// The payload of a device whose session was ended from elsewhere. Otherwise it is the language that was read there, if known.
   private static let out = "out"
+
+  static func languageRead(on device: StoredItem) -> String? {
+    device.payload.isEmpty || device.payload == out ? nil : device.payload
+  }
 }
 
 extension StoredItemID {

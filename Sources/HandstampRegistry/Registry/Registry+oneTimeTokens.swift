@@ -15,10 +15,12 @@ extension Registry {
 
   /// Makes a one-time token that resets a password. Earlier ones stay valid until one is used, so that a stranger who requests mails
   /// cannot make the owner's code useless.
-  func resetToken(for account: AccountRecord, now: UnixTime) -> (OneTimeToken, RegistryChange) {
+  func resetToken(
+    for account: AccountRecord, lasting life: Duration = OneTimeTokenLimits.reset, now: UnixTime
+  ) -> (OneTimeToken, RegistryChange) {
     token(
-      .passwordReset, subject: account.id.rawValue, account: account.id, payload: Registry.mailed,
-      lasting: OneTimeTokenLimits.reset, now: now)
+      .passwordReset, subject: account.id.rawValue, account: account.id, payload: Registry.mailed, lasting: life,
+      now: now)
   }
 
   /// Redeems a password-reset token: sets the new password, ends every session, and takes the account back from anyone who has

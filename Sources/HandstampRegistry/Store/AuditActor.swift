@@ -4,6 +4,8 @@ public struct AuditActor: Sendable, Hashable {
   public let name: String
   /// The client's IP address, if there is a request.
   public let address: String?
+  /// The language of whoever made the request, as the pages have it, for the mails that come of it; `nil` if it is not known.
+  package var language: String?
 
   var isOwner: Bool { name == "owner" }
 

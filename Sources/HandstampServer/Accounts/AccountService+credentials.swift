@@ -12,7 +12,7 @@ extension AccountService {
   /// Asks for a mail that sets a new password. Costs the same for every address: whether there is a password to reset is looked up later.
   func requestReset(of email: EmailAddress, by caller: Caller) async throws {
     try limits.take(.mails, from: caller.client, about: email.normalized)
-    try await outbox.add(.reset(email), to: email)
+    try await outbox.add(.reset(email), to: email, by: caller)
   }
 
   /// Returns the account whose password a mailed token can set; `nil` if it is not valid.
@@ -194,7 +194,7 @@ extension AccountService {
       throw ProblemError.notOffered("A mailed code is for accounts without password and passkey")
     }
     try limits.take(.mails, from: owner.caller.client, about: email.normalized)
-    try await outbox.add(.ownerProof(email, isRecovery: false), to: email)
+    try await outbox.add(.ownerProof(email, isRecovery: false), to: email, by: owner.caller)
     return email
   }
 

@@ -109,7 +109,7 @@ extension AccountService {
       let email = account.email
     else { return nil }
     try limits.take(.mails, from: caller.client, about: email.normalized)
-    try await outbox.add(.ownerProof(email, isRecovery: true), to: email)
+    try await outbox.add(.ownerProof(email, isRecovery: true), to: email, by: caller)
     return email
   }
 

@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampPages
 import HandstampRegistry
 import Hummingbird
 
@@ -38,7 +39,9 @@ extension AccountService {
 
 extension AccountService {
   func caller(_ request: Request, _ context: some SessionRequestContext) -> Caller {
-    Caller(client: limits.client(of: request, context), logger: context.logger)
+    Caller(
+      client: limits.client(of: request, context), logger: context.logger,
+      language: request.headers[.acceptLanguage].map { LanguageChoice.best($0, of: languages) })
   }
 
   /// Returns the owner whose session a request of the API belongs to.

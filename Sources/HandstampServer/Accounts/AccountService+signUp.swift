@@ -56,7 +56,7 @@ extension AccountService {
       throw ProblemError.invalidRequest("email: mail cannot be sent to this address.")
     }
     try limits.take(.mails, from: caller.client, about: email.normalized)
-    try await outbox.add(.confirmation(email, username: username, guest: guest?.id), to: email)
+    try await outbox.add(.confirmation(email, username: username, guest: guest?.id), to: email, by: caller)
   }
 
   /// Returns what a mailed one-time token confirms; `nil` if it is not valid.

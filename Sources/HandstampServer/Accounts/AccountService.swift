@@ -29,6 +29,8 @@ struct AccountService: Sendable {
   /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
   let reauthentication: Duration?
   let assurance: Assurance
+  /// Those of the pages.
+  let languages: [String]
   let issuer: String
   let refusals: Tallies<RefusedSignIn>
 
@@ -36,6 +38,15 @@ struct AccountService: Sendable {
   struct Caller: Sendable {
     var client: ClientAddress
     var logger: Logger
+    /// The language to read in; `nil` for a program that does not say.
+    var language: String?
+
+    /// The owner, as the actor of changes.
+    var owner: AuditActor {
+      var actor = AuditActor.owner(from: client.text)
+      actor.language = language
+      return actor
+    }
   }
 
   /// The signed-in owner of an account.
@@ -50,7 +61,7 @@ struct AccountService: Sendable {
   }
 
   /// The registry on behalf of an account's owner.
-  func owned(_ caller: Caller) -> Registry { registry.acting(as: .owner(from: caller.client.text)) }
+  func owned(_ caller: Caller) -> Registry { registry.acting(as: caller.owner) }
 
   /// A mailed code as it was typed, or its link; `nil`, and no attempt that counts, if it can be none.
   func token(_ typed: Secret) -> OneTimeToken? { OneTimeToken(typed: typed, at: issuer) }

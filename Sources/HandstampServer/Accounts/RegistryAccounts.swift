@@ -43,7 +43,7 @@ struct RegistryAccounts: AccountSource {
   func create(_ new: NewAccount, password: Secret, by caller: AccountService.Caller) async throws -> NewSession {
     // Hash before the address is looked up, so that the response time is the same either way.
     let hash = try await passwords.hash(password)
-    let registry = registry.acting(as: .owner(from: caller.client.text))
+    let registry = registry.acting(as: caller.owner)
     let now = clock.now
     do throws(RegistryError) {
       return try await registry.signUp(

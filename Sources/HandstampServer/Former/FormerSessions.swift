@@ -31,7 +31,7 @@ struct FormerSessions: Sendable {
   func takeOver(
     _ token: Secret, _ origin: FormerOrigin, by caller: AccountService.Caller
   ) async throws -> NewSession {
-    let registry = registry.acting(as: .owner(from: caller.client.text))
+    let registry = registry.acting(as: caller.owner)
     guard let id = FormerToken.id(of: token) else { throw refusal("malformed") }
     try limits.take(.takeOvers, from: caller.client, about: Base64URL.encode(id.bytes))
     for _ in 0..<Registry.attempts {

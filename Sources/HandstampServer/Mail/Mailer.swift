@@ -86,15 +86,15 @@ public struct Mailbox: Sendable, Hashable {
 public struct Mail: Sendable, CustomStringConvertible, CustomReflectable {
   public let from: Mailbox
   public let to: Mailbox
-  /// One line of ASCII.
-  public let subject: StaticString
+  /// One line.
+  public let subject: String
   /// Lines of plain text. May contain a one-time token.
   public let text: Secret
   /// Unique, for `Message-ID`.
   public let id: String
   public let sentAt: UnixTime
 
-  public init(from: Mailbox, to: Mailbox, subject: StaticString, text: Secret, id: String, sentAt: UnixTime) {
+  public init(from: Mailbox, to: Mailbox, subject: String, text: Secret, id: String, sentAt: UnixTime) {
     self.from = from
     self.to = to
     self.subject = subject

@@ -24,7 +24,9 @@ final class Outbox: Sendable {
   /// Stores a mail durably. It is sent soon, after a random delay, so that the work for it cannot be told from other work by its time.
   ///
   /// - Throws: ``ProblemError`` if the server has no mailer, ``RegistryError``.
-  func add(_ job: MailJob, to email: EmailAddress) async throws {
+  func add(_ job: MailJob, to email: EmailAddress, by caller: AccountService.Caller) async throws {
+    var job = job
+    job.language = caller.language
     guard hasMailer else { throw ProblemError.notOffered("Mail is not set up on this server") }
     let delay = jitter > .zero ? jitter * Double.random(in: 0..<1) : .zero
     try await registry.post(job, to: email, delay: delay, now: clock.now)

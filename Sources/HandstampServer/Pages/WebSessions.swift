@@ -65,6 +65,7 @@ struct WebSessions: Sendable {
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
+    visit.caller.language = visit.place.language
     if let form {
       do throws(ProblemError) { try check(form, of: visit, request) } catch {
         guard isFromHere(request), let address = outdated(visit) else { throw error }

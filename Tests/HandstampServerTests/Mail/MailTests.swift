@@ -35,6 +35,19 @@ import Testing
     #expect(!(try mail().message(.lf).withExposed { $0.contains("\r") }))
   }
 
+  @Test func `has a subject in any language, in encoded words of RFC 2047`() throws {
+    func head(_ subject: String) throws -> String {
+      let mail = Mail(
+        from: try #require(Mailbox("a@example.org")), to: try #require(Mailbox("b@example.org")), subject: subject,
+        text: Secret(""), id: "1", sentAt: UnixTime(milliseconds: 0))
+      return mail.message(.lf).withExposed { $0.components(separatedBy: "\nDate:")[0] }
+    }
+    #expect(try head("Zürich\n!").hasSuffix("\nSubject: =?utf-8?B?WsO8cmljaCE=?="))
+    let lines = try head(String(repeating: "ü", count: 60)).split(separator: "\n").dropFirst(2)
+    #expect(lines.count == 4 && lines.dropFirst().allSatisfy { $0.hasPrefix(" =?utf-8?B?") })
+    #expect(lines.allSatisfy { $0.utf8.count <= 76 && $0.hasSuffix("?=") })
+  }
+
   @Test(
     arguments: [
       (0, "Thu, 01 Jan 1970 00:00:00 +0000"), (-1, "Wed, 31 Dec 1969 23:59:59 +0000"),

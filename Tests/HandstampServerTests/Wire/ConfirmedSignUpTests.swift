@@ -51,7 +51,7 @@ import Testing
       let letters = [try await post.next(), try await post.next()]
       let owners = try #require(letters.first { $0.to == "ADA@example.org" })
       #expect(owners.code == nil)
-      #expect(owners.subject == "You already have an account")
+      #expect(owners.subject == "id.example.org: You already have an account")
       #expect(letters.first { $0.to == "eve@example.org" }?.code != nil)
     }
   }

@@ -36,7 +36,7 @@ import Testing
       #expect(try await test.client.get("/v1/me", token: phone.access).status == 200)
       #expect((200..<300).contains(try await end(#"{"password":"\#(TestServer.password)"}"#).status))
       #expect(try await test.client.get("/v1/me", token: phone.access).code == "session_ended")
-      #expect(try await post.next().subject == "Devices were signed out of your account")
+      #expect(try await post.next().subject == "id.example.org: Devices were signed out of your account")
       // For that request alone: the session itself has proved nothing, and no way in is gone.
       #expect(try await test.server.registry.totp(of: AccountID(laptop.account)) != nil)
       if path != "/v1/sessions" { #expect(try await end(nil).status == 403) }

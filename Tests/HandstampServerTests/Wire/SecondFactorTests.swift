@@ -154,7 +154,7 @@ import Testing
       #expect(done.text.contains("your password needs a code"))
       // With the codes for the day on which it is lost.
       #expect(done.text.matches(of: /<li><code>[^<]+<\/code>/).count == RecoveryCode.count)
-      #expect(try await post.next().subject == "An authenticator app was added to your account")
+      #expect(try await post.next().subject == "id.example.org: An authenticator app was added to your account")
 
       test.clock.advance(by: .seconds(30))
       let other = Browser(test.client.base)
@@ -172,7 +172,7 @@ import Testing
 
       let removed = try await other.fill("/account/security", "remove-totp")
       #expect(removed.text.contains("The authenticator app is removed"))
-      #expect(try await post.next().subject == "The authenticator app was removed from your account")
+      #expect(try await post.next().subject == "id.example.org: The authenticator app was removed from your account")
       #expect(try await test.signIn(code: nil).status == 200)
       let actions = try await test.store.auditedActions(after: 0, about: nil, limit: 1000).map(\.audited.action)
       #expect(actions.contains("totp.added") && actions.contains("totp.removed"))
