@@ -71,12 +71,12 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let (account, sessions) = try await options.administering(named) { ($1, try await $0.sessions(of: $1.id)) }
+      let (account, (sessions, columns)) = try await options.administering(named) { ($1, try await $0.listed($1.id)) }
       if output.json {
-        return Terminal.out(json: ["account": account.object, "sessions": sessions.objects(SessionRow.columns)])
+        return Terminal.out(json: ["account": account.object, "sessions": sessions.objects(columns)])
       }
       Table(rows: account.rows).write()
-      Table(sessions, SessionRow.columns).write()
+      Table(sessions, columns).write()
     }
   }
 

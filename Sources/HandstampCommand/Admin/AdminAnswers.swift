@@ -34,13 +34,20 @@ extension AccountRecord {
 }
 
 extension SessionRow {
-  static var columns: [Column<SessionRow>] {
+  /// - Parameters:
+  ///   - addresses: where sessions began.
+  ///   - lacking: those whose client is configured no more.
+  static func columns(_ addresses: [SessionID: String], lacking: Set<SessionID>) -> [Column<SessionRow>] {
     [
       Column("id", as: "SESSION", \.id.rawValue),
       Column("deviceName", as: "DEVICE", \.device.name),
       Column("platform", as: "PLATFORM", \.device.platform),
       // `nil` for the server's own app.
       Column("client", \.client?.id),
+      Column(
+        "clientMissing", as: "CLIENT",
+        shown: { lacking.contains($0.id) ? "client missing" : $0.client?.id ?? "-" }, { lacking.contains($0.id) }),
+      Column("address", as: "FROM") { addresses[$0.id] },
       Column("createdAt", as: "SIGNED IN", \.createdAt.description),
       Column("createdAtEpoch", \.createdAt.seconds),
       Column("lastSeenAt", as: "LAST SEEN", \.lastSeenAt.description),

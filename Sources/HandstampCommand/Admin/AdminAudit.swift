@@ -72,7 +72,7 @@ struct AdminAudit: AsyncParsableCommand {
           Column("action", as: "ACTION", \.audited.action),
           Column("actor", as: "BY", \.audited.actor),
           Column("account", as: "ACCOUNT", \.audited.account?.rawValue),
-          Column("session", \.audited.session?.rawValue),
+          Column("session", as: "SESSION", \.audited.session?.rawValue),
           Column("address", as: "FROM", \.audited.address),
           // A JSON object as text.
           Column("details", as: "DETAILS", \.audited.details),

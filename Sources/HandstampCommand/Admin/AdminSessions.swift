@@ -4,6 +4,14 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 
+extension Administration {
+  /// The live sessions of an account, and the columns that show them: where each began, and whether its client is missing.
+  func listed(_ id: AccountID) async throws(AdministrationError) -> ([SessionRow], [Column<SessionRow>]) {
+    let (sessions, addresses) = (try await sessions(of: id), try await addresses(ofSessionsOf: id))
+    return (sessions, SessionRow.columns(addresses, lacking: Set(sessions.filter(lacksClient).map(\.id))))
+  }
+}
+
 struct AdminSessions: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sessions", abstract: "list, end and import sessions",
@@ -22,14 +30,8 @@ struct AdminSessions: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let (sessions, lacking) = try await options.administering(named) { administration, account in
-        let sessions = try await administration.sessions(of: account.id)
-        return (sessions, Set(sessions.filter(administration.lacksClient).map(\.id)))
-      }
-      let missing = Column<SessionRow>(
-        "clientMissing", as: "CLIENT",
-        shown: { lacking.contains($0.id) ? "client missing" : $0.client?.id ?? "-" }, { lacking.contains($0.id) })
-      output.write("sessions", sessions, SessionRow.columns + [missing])
+      let (sessions, columns) = try await options.administering(named) { try await $0.listed($1.id) }
+      output.write("sessions", sessions, columns)
     }
   }
 

@@ -82,6 +82,35 @@ extension Registry {
     return (created, code)
   }
 
+  /// Creates an account without a password, whose owner is invited by mail to choose one, in one write.
+  ///
+  /// - Throws: as ``openAccount(email:username:codeLasting:now:)``.
+  package func inviteAccount(
+    email: EmailAddress, username: String, in language: String?, now: UnixTime
+  ) async throws(RegistryError) -> AccountRecord {
+    guard try await account(email: email) == nil else { throw .emailTaken }
+    let record = newAccount(email: email, username: username, passwordHash: nil, now: now)
+    let job = MailJob(kind: .invitation, email: email, account: record.id, language: language)
+    return try await create(
+      record,
+      with: [
+        .putItem(job.item(subject: record.id.rawValue, key: email.normalized, delay: .zero, now: now)),
+        audited(.accountCreated, account: record.id, at: now),
+      ])
+  }
+
+  /// Returns the addresses that sessions of an account began from, as far as the audit log has them.
+  package func addresses(ofSessionsOf account: AccountID) async throws(RegistryError) -> [SessionID: String] {
+    var (found, last): ([SessionID: String], Int64) = ([:], 0)
+    while case let page = try await auditedActions(after: last, about: account, limit: 1000), let end = page.last {
+      for action in page.map(\.audited) where action.action == AuditedAction.Kind.signedIn.rawValue {
+        if let session = action.session { found[session] = action.address }
+      }
+      last = end.id
+    }
+    return found
+  }
+
   /// Issues a code that sets a password, for an administrator to hand over. Unlike for a mailed one, the account need not
   /// have a password.
   ///

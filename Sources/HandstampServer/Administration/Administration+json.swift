@@ -47,7 +47,10 @@ extension Administration {
 
 extension SessionRow {
   /// The session as administrators see it.
-  var described: JSONText {
+  var described: JSONText { described(from: nil) }
+
+  /// - Parameter address: where it began; `nil` if the audit log no longer has it.
+  func described(from address: String?) -> JSONText {
     var json = JSONText()
     json.add("id", id.rawValue)
     var device = JSONText()
@@ -64,6 +67,7 @@ extension SessionRow {
     json.add("created_at_ms", createdAt.milliseconds)
     json.add("last_seen_at", lastSeenAt.description)
     json.add("last_seen_at_ms", lastSeenAt.milliseconds)
+    json.add("address", ifPresent: address)
     json.add("expires_at", ifPresent: expiry?.description)
     json.add("ended_at", ifPresent: end?.at.description)
     json.add("end_reason", ifPresent: end?.reason.rawValue)

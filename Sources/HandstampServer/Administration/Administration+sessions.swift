@@ -9,6 +9,11 @@ extension Administration {
     return try await ask(try await registry.sessions(of: id, now: now()))
   }
 
+  /// Returns the addresses that an account's sessions began from, as far as the audit log has them.
+  package func addresses(ofSessionsOf id: AccountID) async throws(AdministrationError) -> [SessionID: String] {
+    try await ask(try await registry.addresses(ofSessionsOf: id))
+  }
+
   /// Returns the ended sessions that a client was not told of yet (OpenID Connect Back-Channel Logout 1.0), the oldest first.
   public func waitingLogouts(of client: String) async throws(AdministrationError) -> [WaitingLogout] {
     try await ask(try await registry.waitingLogouts(of: client, now: now()))

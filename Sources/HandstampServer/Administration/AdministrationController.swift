@@ -117,7 +117,7 @@ struct AdministrationController: Sendable {
       let account = try await administration.account(try context.account)
       var json = JSONText()
       json.add("account", account.described)
-      json.add("sessions", try await administration.sessions(of: account.id).map(administration.described))
+      json.add("sessions", try await described(account.id, administration))
       return .json(json)
     }
     // Permanently deletes the account.
@@ -172,7 +172,7 @@ struct AdministrationController: Sendable {
   private func addSessionRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
     // The live ones.
     routes.on(.get, "accounts/:id/sessions") { _, context, administration in
-      .json("sessions", try await administration.sessions(of: try context.account).map(administration.described))
+      .json("sessions", try await described(try context.account, administration))
     }
     // Ends all of them.
     routes.on(.delete, "accounts/:id/sessions") { request, context, administration in
@@ -195,6 +195,12 @@ struct AdministrationController: Sendable {
     }
     // The ended sessions that a client was not told of yet.
     routes.on(.get, "clients/:id/logouts") { _, context, administration in
+  /// The live sessions of an account.
+  private func described(_ account: AccountID, _ administration: Administration) async throws -> [JSONText] {
+    let addresses = try await administration.addresses(ofSessionsOf: account)
+    return try await administration.sessions(of: account).map { $0.described(from: addresses[$0.id]) }
+  }
+
       let id = try context.parameters.require("id")
       guard clients.contains(where: { $0.id == id }) else { throw ProblemError.notFound }
       return .json("logouts", try await administration.waitingLogouts(of: id).map(\.described))

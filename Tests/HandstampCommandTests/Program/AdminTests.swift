@@ -76,6 +76,7 @@ extension Processes {
         #expect(rest.out.split(separator: "\n").count == 2)
         let about = try await stage.admin("audit", "list", "--account", id, "--since", "2000-01-01")
         #expect(about.out.contains(#"{"way":"password","device":"phone"}"#), "\(about.out)")
+        #expect(about.out.contains("SESSION") && about.out.contains(try #require(audit[7]["session"] as? String)))
         try expectRefusal(
           try await stage.refusedAdmin("audit", "list", "--since", "yesterday"), .usage, naming: "yesterday",
           hint: "2026")
