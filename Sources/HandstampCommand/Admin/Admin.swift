@@ -15,8 +15,8 @@ struct Admin: AsyncParsableCommand {
       """,
     subcommands: [
       AdminAccounts.self, AdminCredentials.self, AdminSessions.self, AdminClients.self, AdminProviders.self,
-      AdminWebhooks.self, AdminKeys.self, AdminDatabase.self, AdminCopy.self, AdminImport.self, AdminExport.self,
-      AdminAudit.self, AdminStats.self,
+      AdminWebhooks.self, AdminMail.self, AdminKeys.self, AdminDatabase.self, AdminCopy.self, AdminImport.self,
+      AdminExport.self, AdminAudit.self, AdminStats.self,
     ])
 }
 

@@ -17,7 +17,7 @@ struct AdminAccounts: AsyncParsableCommand {
       commandName: "create", abstract: "create an account, also while sign-up is closed",
       discussion: """
         prints a code, valid for a day, with which its owner sets a password; keep
-        it as secret as a password
+        it as secret as a password, or have the server mail it with --invite
         """)
 
     @Argument(
@@ -28,17 +28,36 @@ struct AdminAccounts: AsyncParsableCommand {
     var email: String
     @Option(help: "display name (default: the address up to the @)") var name: String?
     @Flag(help: "set the password now, read from stdin or a prompt") var password = false
+    @Flag(help: "have the server mail a link that sets a password and confirms the address") var invite = false
+    @Option(help: "language of that mail, such as de (default: en)") var language: String?
     @OptionGroup var link: LinkOptions
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
+      if invite { return try await sendInvitation() }
+      guard language == nil else {
+        throw CommandError(.usage, "--language is for the mail of --invite", hint: "add --invite, or drop --language")
+      }
       let secret = try password ? Terminal.secret("password", twice: true) : nil
       let (account, code) = try await options.administering(link: link.mailLink) { administration in
         try await administration.createAccount(email: email, username: name, password: secret)
       }
       if output.json { return Terminal.out(json: ["account": account.object, "reset": code?.object]) }
       Table(rows: [["account", account.id.rawValue]] + (code?.rows ?? [])).write()
+    }
+
+    private func sendInvitation() async throws {
+      guard !password, link.mailLink == nil else {
+        throw CommandError(
+          .usage, "--invite cannot be combined with --password or --mail-link",
+          hint: "the invited choose a password themselves; the server's --mail-link applies")
+      }
+      let account = try await options.administering { administration in
+        try await administration.inviteAccount(email: email, username: name, in: language)
+      }
+      if output.json { return Terminal.out(json: ["account": account.object, "invited": true]) }
+      Table(rows: [["account", account.id.rawValue], ["invited", "the server sends the mail while it runs"]]).write()
     }
   }
 

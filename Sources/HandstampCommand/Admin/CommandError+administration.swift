@@ -59,6 +59,9 @@ extension CommandError {
     case .notOffered:
       self.init(
         .failure, "this server does not manage accounts", hint: "use the app that does", code: "not_offered")
+    case .noMailer:
+      self.init(
+        .failure, "mail is not set up on this server", hint: "leave out --invite, for a code", code: "not_offered")
     case .busy:
       self.init(.failure, "there is too little memory to hash a password", hint: "try again later", code: "busy")
     case .registry(.unavailable(let cause)):

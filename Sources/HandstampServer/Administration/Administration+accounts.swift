@@ -39,10 +39,7 @@ extension Administration {
   public func createAccount(
     email: String, username: String? = nil, password: Secret? = nil
   ) async throws(AdministrationError) -> (account: AccountRecord, code: ResetCode?) {
-    guard !hasDirectory else { throw .notOffered }
-    guard let email = EmailAddress(new: email) else { throw .invalidEmail }
-    let name = username ?? String(email.typed.prefix { $0 != "@" })
-    guard name.isDisplayName else { throw .invalidName }
+    let (email, name) = try checked(email, username)
     guard let password else {
       let time = now()
       let (record, code) = try await ask(
@@ -56,6 +53,40 @@ extension Administration {
     let record = try await ask(
       try await registry.openAccount(email: email, username: name, passwordHash: hash, now: now()))
     return (record, nil)
+  }
+
+  /// Creates an account, whose owner the server invites by mail to choose a password. The use of that mail confirms the address.
+  ///
+  /// - Parameter language: the code of the mail's language, such as `de`; `nil` is English.
+  package func inviteAccount(
+    email: String, username: String?, in language: String?
+  ) async throws(AdministrationError) -> AccountRecord {
+    let (email, name) = try checked(email, username)
+    guard hasMailer else { throw .noMailer }
+    guard Mailbox(email) != nil else { throw .invalidEmail }
+    return try await ask(
+      try await registry.inviteAccount(email: email, username: name, in: language, now: now()))
+  }
+
+  private func checked(
+    _ email: String, _ username: String?
+  ) throws(AdministrationError) -> (EmailAddress, name: String) {
+    guard !hasDirectory else { throw .notOffered }
+    guard let email = EmailAddress(new: email) else { throw .invalidEmail }
+    let name = username ?? String(email.typed.prefix { $0 != "@" })
+    guard name.isDisplayName else { throw .invalidName }
+    return (email, name)
+  }
+
+  /// Has the server send a mail that shows whether mails arrive.
+  package func testMail(to email: String, in language: String?) async throws(AdministrationError) -> StoredItemID {
+    guard let email = EmailAddress(new: email), Mailbox(email) != nil else { throw .invalidEmail }
+    return try await ask(try await registry.postTest(to: email, in: language, now: now()))
+  }
+
+  /// Returns that mail as long as it waits, with the failure of the last attempt; `nil` once it was sent.
+  package func waitingTest(_ id: StoredItemID) async throws(AdministrationError) -> MailJob? {
+    try await ask(try await registry.waitingTest(id))
   }
 
   /// Disables an account and ends its sessions: the owner can neither sign in nor sign up again with the address. An account that

@@ -16,6 +16,7 @@ public struct Administration: Sendable {
   let passwords: PasswordPool
   let policy: PasswordPolicy
   let hasDirectory: Bool
+  let hasMailer: Bool
   /// The template for links.
   let link: String?
   let now: @Sendable () -> UnixTime
@@ -26,13 +27,14 @@ public struct Administration: Sendable {
 
   init(
     _ registry: Registry, configuration: ServerConfiguration, passwords: PasswordPool, hasDirectory: Bool,
-    now: @escaping @Sendable () -> UnixTime, announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void,
+    hasMailer: Bool = true, now: @escaping @Sendable () -> UnixTime,
+    announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void,
     knows: @escaping @Sendable (_ client: String) -> Bool
   ) {
     self.registry = registry
     self.passwords = passwords
     policy = configuration.policyOfPasswords
-    self.hasDirectory = hasDirectory
+    (self.hasDirectory, self.hasMailer) = (hasDirectory, hasMailer)
     link = configuration.mail.link
     self.now = now
     self.announce = announce

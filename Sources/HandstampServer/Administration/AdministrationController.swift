@@ -91,13 +91,22 @@ struct AdministrationController: Sendable {
       if page.count == limit { json.add("next", ifPresent: page.last?.id.rawValue) }
       return .json(json)
     }
-    // Creates an account. Without a password the response has a code that sets one.
+    // Creates an account. Without a password the response has a code that sets one, or a mail invites the owner to.
     routes.on(.post, "accounts") { request, _, administration in
       let body = try await request.json(upTo: bodyLimit)
-      let new = try await administration.createAccount(
-        email: try body.text("email"), username: try body.optionalText("username"),
-        password: try body.optionalSecret("password"))
+      let (email, name) = (try body.text("email"), try body.optionalText("username"))
       var json = JSONText()
+      if try body.optionalFlag("invite") {
+        guard !body.contains("password") else {
+          throw ProblemError.invalidRequest("password: who is invited chooses it.")
+        }
+        let account = try await administration.inviteAccount(
+          email: email, username: name, in: try body.optionalText("language"))
+        json.add("account", account.described)
+        return .json(json, status: .created)
+      }
+      let new = try await administration.createAccount(
+        email: email, username: name, password: try body.optionalSecret("password"))
       json.add("account", new.account.described)
       if let code = new.code { json.add("reset", code.described) }
       return .json(json, status: .created)
@@ -186,6 +195,12 @@ struct AdministrationController: Sendable {
     }
   }
 
+  /// The live sessions of an account.
+  private func described(_ account: AccountID, _ administration: Administration) async throws -> [JSONText] {
+    let addresses = try await administration.addresses(ofSessionsOf: account)
+    return try await administration.sessions(of: account).map { $0.described(from: addresses[$0.id]) }
+  }
+
   private func addServerRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
     // The OAuth clients of the configuration, with what is known of their own tokens.
     routes.on(.get, "clients") { _, _, administration in
@@ -195,12 +210,6 @@ struct AdministrationController: Sendable {
     }
     // The ended sessions that a client was not told of yet.
     routes.on(.get, "clients/:id/logouts") { _, context, administration in
-  /// The live sessions of an account.
-  private func described(_ account: AccountID, _ administration: Administration) async throws -> [JSONText] {
-    let addresses = try await administration.addresses(ofSessionsOf: account)
-    return try await administration.sessions(of: account).map { $0.described(from: addresses[$0.id]) }
-  }
-
       let id = try context.parameters.require("id")
       guard clients.contains(where: { $0.id == id }) else { throw ProblemError.notFound }
       return .json("logouts", try await administration.waitingLogouts(of: id).map(\.described))

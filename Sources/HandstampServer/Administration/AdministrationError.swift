@@ -30,6 +30,8 @@ public enum AdministrationError: Error, Sendable, Hashable {
   case invalidWebhook(String)
   /// The app keeps its accounts itself, see ``AccountDirectory``.
   case notOffered
+  /// Mail is not set up.
+  case noMailer
   /// Too many passwords are being hashed, or the hash failed.
   case busy(PasswordHashError)
   case registry(RegistryError)
@@ -56,6 +58,7 @@ extension ProblemError {
       case .tooManyWebhooks: ProblemError(.conflict, "too_many_webhooks", "There are too many webhooks")
       case .invalidWebhook(let field): .invalidRequest("\(field): not valid.")
       case .notOffered: .notOffered("This server does not manage accounts")
+      case .noMailer: .notOffered("Mail is not set up on this server")
       case .busy: .busy
       case .registry(let error): ProblemError(error)
       }

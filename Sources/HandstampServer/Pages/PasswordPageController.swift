@@ -87,7 +87,9 @@ struct PasswordPageController: Sendable {
   private func resetPage(
     _ visit: BrowserRequest, _ token: String, _ account: AccountRecord?, _ errors: [String: PageText] = [:]
   ) async throws -> Response {
-    var page = Page(name: "reset", title: account == nil ? "reset.title_expired" : "reset.title", errors: errors)
+    let title: PageText =
+      account.map { $0.passwordHash == nil ? "reset.title_first" : "reset.title" } ?? "reset.title_expired"
+    var page = Page(name: "reset", title: title, errors: errors)
     page.context = [
       "token": .text(String(token.prefix(OneTimeToken.maxLength))), "email": .text(ifPresent: account?.email?.typed),
       "password_least": service.policy.shownLeast, "expired": .flag(if: account == nil),

@@ -89,6 +89,12 @@ extension Processes {
         try await stage.admin("accounts", "create", stage.email, "--password", input: stage.password + "\n")
         try await stage.login(stage.first, deviceName: "phone")
         #expect(try await stage.admin("credentials", stage.email).out.contains("password"))
+        let sessions = try #require(
+          try await stage.adminJSON("sessions", "list", stage.email)["sessions"] as? [[String: Any]])
+        #expect(sessions.map { $0["address"] as? String } == ["127.0.0.1"])
+        try expectRefusal(
+          try await stage.refusedAdmin("accounts", "create", "eve@example.org", "--invite", "--password"), .usage,
+          naming: "--invite", hint: "choose a password")
         let taken = try await stage.adminJSON("accounts", "take-back", stage.email)
         #expect(taken["ended"] as? Int == 1)
         #expect((taken["reset"] as? [String: Any])?["code"] as? String != nil)

@@ -207,6 +207,56 @@ extension TestServer {
   }
 }
 
+@Suite(.timeLimit(.minutes(10))) struct `An administrator's mail` {
+  @Test func `invites someone in their language, and its use confirms the address`() async throws {
+    let post = Post()
+    try await AdministeredServer.run(mailer: post) {
+      ($0.signUp, $0.pages.name) = (.closed, "Example")
+    } body: { admin, test in
+      let body = #"{"email":"ada@example.org","invite":true,"language":"de"}"#
+      let invited = try await admin.post("/accounts", json: body)
+      #expect(invited.status == 201 && !invited.text.contains("hsl1."))
+      #expect(try await admin.post("/accounts", json: body).code == "email_taken")
+      let both = #"{"email":"eve@example.org","invite":true,"password":"\#(TestServer.password)"}"#
+      #expect(try await admin.post("/accounts", json: both).status == 400)
+      let letter = try await post.next(after: test)
+      #expect(letter.subject == "Example: Willkommen, wählen Sie ein Passwort" && letter.text.hasPrefix("Example\n"))
+      let (link, browser) = (try #require(letter.link), Browser(test.client.base))
+      #expect(try await browser.get(link).title == "Choose a password")
+      let email = try #require(EmailAddress("ada@example.org"))
+      func confirmedAt() async throws -> UnixTime? {
+        try await test.server.registry.account(email: email)?.emailConfirmedAt
+      }
+      #expect(try await confirmedAt() == nil)
+      let fields = [("token", try #require(letter.code)), ("new_password", TestServer.password)]
+      #expect(try await browser.fill(link, "reset", fields).title == "Your password is set")
+      #expect(try await confirmedAt() != nil)
+      let account = try await test.signIn().account
+      let sessions = try await admin.get("/accounts/\(account)/sessions").json[list: "sessions"]
+      #expect(sessions.map { $0["address"] } == ["127.0.0.1"])
+    }
+    try await AdministeredServer.run { admin, _ in
+      let refused = try await admin.post("/accounts", json: #"{"email":"ada@example.org","invite":true}"#)
+      #expect(refused.code == "not_offered", "there is no mailer")
+    }
+  }
+
+  @Test(arguments: [nil, .refused(status: 75), .rejected(code: 550)] as [MailError?])
+  func `shows whether mails arrive`(fault: MailError?) async throws {
+    let post = Post(failing: fault.map { [$0] } ?? [])
+    try await TestServer.run(mailer: post) { test in
+      let administration = test.server.administration(by: .server())
+      await #expect(throws: AdministrationError.invalidEmail) { try await administration.testMail(to: "ada", in: nil) }
+      let id = try await administration.testMail(to: "ada@example.org", in: "de")
+      #expect(try await administration.waitingTest(id)?.failure == nil)
+      await test.server.outbox.bell.waitUntilIdle()
+      let waiting = try await administration.waitingTest(id)
+      #expect((waiting == nil) == (fault == nil) && waiting?.failure == fault.map { "\($0)" })
+      #expect(post.all.map(\.subject) == (fault == nil ? ["id.example.org: Testmail"] : []))
+    }
+  }
+}
+
 extension Post {
   /// Has the server look at its mails, and returns the next one.
   func next(after test: TestServer) async throws -> Letter {
