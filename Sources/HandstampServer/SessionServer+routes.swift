@@ -98,7 +98,8 @@ extension SessionServer {
     BrowserSessionController(web: web, cookies: cookies, responses: responses, bodyLimit: limit).addRoutes(to: api)
     AccountController(service: service, authenticator: authenticator, responses: responses, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
-    SessionsController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: api)
+    SessionsController(service: service, authenticator: authenticator, pages: pages, bodyLimit: limit)
+      .addRoutes(to: api)
     AdministrationController(
       administrators: configuration.administrators, administration: { administration(by: $0) },
       clients: configuration.clients, limits: limits, bodyLimit: limit

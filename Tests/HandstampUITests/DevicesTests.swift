@@ -51,6 +51,17 @@ import Testing
     #expect(model.devices.map(\.name) == ["mac", "tv"])
   }
 
+  @Test func `shows what belongs together as one, and signs it out together`() async throws {
+    service.content.withLock { content in
+      for place in [0, 2] { content.list[place].group = content.list[0].id }
+    }
+    let model = DevicesModel(service)
+    await model.load()
+    #expect(model.groups.map { $0.map(\.name) } == [["mac"], ["phone", "tv"]])
+    await model.end(model.groups[1])
+    #expect(model.devices.map(\.name) == ["mac"] && model.ending.isEmpty)
+  }
+
   @Test func `signs out all others`() async throws {
     let model = DevicesModel(service)
     #expect(!model.canEndOthers)

@@ -12,6 +12,8 @@ public struct DeviceSession: Sendable, Hashable, Identifiable {
   public var startedAt: UnixTime
   /// When the session last requested a token, by the server's clock.
   public var lastSeenAt: UnixTime
+  /// The first session of those that a list shows as one; `nil` for a list without groups.
+  package var group: SessionID?
 
   public init(
     id: SessionID, isCurrent: Bool, name: String, platform: String, startedAt: UnixTime, lastSeenAt: UnixTime

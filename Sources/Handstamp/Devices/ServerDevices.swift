@@ -37,6 +37,13 @@ public struct ServerDevices: Sendable {
     }
   }
 
+  /// Ends the sessions that the server's list shows as one with this one. As ``end(_:)``.
+  @concurrent package func endGroup(of session: SessionID) async throws(SessionError) {
+    try await proven { token, password throws(SessionError) in
+      try await backend.end(session, whole: true, password: password, token: token)
+    }
+  }
+
   /// Ends every session of the account except the current one.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)``, as ``end(_:)`` does.
@@ -124,9 +131,18 @@ extension ServerBackend {
     try await end(session, password: nil, token: token)
   }
 
-  /// - Parameter password: proves for this request that the user is the owner.
-  @concurrent func end(_ session: SessionID, password: Secret?, token: AccessToken) async throws(SessionError) {
-    try check(try await send("DELETE", try path(of: session), json: Body(proof: password), token: token))
+  /// - Parameters:
+  ///   - isWhole: whether the others end that the list shows as one with it.
+  ///   - password: proves for this request that the user is the owner.
+  @concurrent func end(
+    _ session: SessionID, whole isWhole: Bool = false, password: Secret?, token: AccessToken
+  ) async throws(SessionError) {
+    var body = Body(proof: password)
+    if isWhole {
+      body = body ?? Body()
+      body?.group = true
+    }
+    try check(try await send("DELETE", try path(of: session), json: body, token: token))
   }
 
   @concurrent func endOtherSessions(password: Secret?, token: AccessToken) async throws(SessionError) {
@@ -142,6 +158,7 @@ package struct DeviceList: Decodable {
       var platform: String
     }
     var id: String
+    var group: String?
     var current: Bool
     var device: Device
     var created_at_ms: Int64
@@ -151,10 +168,12 @@ package struct DeviceList: Decodable {
 
   package var devices: [DeviceSession] {
     sessions.map { item in
-      DeviceSession(
+      var device = DeviceSession(
         id: SessionID(item.id), isCurrent: item.current, name: item.device.name, platform: item.device.platform,
         startedAt: UnixTime(milliseconds: item.created_at_ms),
         lastSeenAt: UnixTime(milliseconds: item.last_seen_at_ms))
+      device.group = item.group.map { SessionID($0) }
+      return device
     }
   }
 }

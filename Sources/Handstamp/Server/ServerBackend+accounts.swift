@@ -200,6 +200,7 @@ extension ServerBackend {
     var current: String?
     var new: String?
     var end_others: Bool?
+    var group: Bool?
     var new_password: String?
     var rotation_key: String?
     var code: String?

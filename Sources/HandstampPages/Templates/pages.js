@@ -229,6 +229,7 @@ function update(list, html) {
   const fresh = all("li", new DOMParser().parseFromString(html, "text/html")).map((row) => {
     const old = document.getElementById(row.id);
     if (!old) return row;
+    if (old.querySelector("details")?.open) row.querySelector("details")?.setAttribute("open", "");
     const times = all("time", row);
     all("time", old).forEach((time, index) => { if (times[index]) time.replaceWith(times[index].cloneNode(true)); });
     return old.outerHTML === row.outerHTML ? old : row;

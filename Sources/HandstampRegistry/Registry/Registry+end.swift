@@ -48,15 +48,31 @@ extension Registry {
   public func end(
     _ id: SessionID, of account: AccountID, reason: EndReason = .revoked, isAudited: Bool = false, now: UnixTime
   ) async throws(RegistryError) -> [SessionRow] {
-    guard let row = try await storedSession(id), row.account == account else { throw .notFound }
-    let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
+    try await end([id], of: account, reason: reason, isAudited: isAudited, now: now)
+  }
+
+  /// The same for several sessions, in one write and with one notice. One that the account does not have is left alone.
+  ///
+  /// - Throws: ``RegistryError/notFound`` if the account has none of them.
+  package func end(
+    _ ids: [SessionID], of account: AccountID, reason: EndReason = .revoked, isAudited: Bool = false, now: UnixTime
+  ) async throws(RegistryError) -> [SessionRow] {
+    var named: [SessionRow] = []
+    for id in ids { if let row = try await storedSession(id), row.account == account { named.append(row) } }
+    guard let first = named.first else { throw .notFound }
+    let audit = isAudited ? named.map { audited(.sessionEnded, account: account, session: $0.id, at: now) } : []
     // A device that was thrown out must not be one that the account knows.
-    let forgotten = reason == .revoked ? [forgetting(row.device.id, of: account, now: now)] : []
+    let forgotten = reason == .revoked ? named.map { forgetting($0.device.id, of: account, now: now) } : []
     let told =
-      reason == .revoked && !isAudited ? notice(.sessionsEnded, of: account, device: row.device.name, now: now) : []
+      reason == .revoked && !isAudited ? notice(.sessionsEnded, of: account, device: first.device.name, now: now) : []
     return try await end(reason, now: now, finally: audit + forgotten + told) { () throws(RegistryStoreError) in
-      guard let row = try await store.session(id) else { return [] }
-      return [row] + (row.kind == .browser ? try await twins(of: row) : [])
+      var rows: [SessionRow] = []
+      for id in named.map(\.id) {
+        guard let row = try await store.session(id) else { continue }
+        let all = [row] + (row.kind == .browser ? try await twins(of: row) : [])
+        rows += all.filter { row in !rows.contains { $0.id == row.id } }
+      }
+      return rows
     }
   }
 

@@ -7,16 +7,29 @@ import Logging
 extension AccountService {
   /// Ends one session of the account, which another one than its own may do only with a recent proof.
   ///
-  /// - Parameter password: a proof for this alone, with which the code of an authenticator app is not needed: the lost device may have it.
+  /// - Parameters:
+  ///   - isWhole: whether the other sessions of its ``SessionGroup`` end with it.
+  ///   - password: a proof for this alone, with which the code of an authenticator app is not needed: the lost device may have it.
   /// - Returns: the sessions that ended; none if it had ended already.
   /// - Throws: ``RegistryError/notFound`` for one that is unknown or belongs to another account.
   @discardableResult
-  func end(_ session: SessionID, by owner: Owner, password: Secret? = nil) async throws -> [SessionRow] {
+  func end(
+    _ session: SessionID, whole isWhole: Bool = false, by owner: Owner, password: Secret? = nil
+  ) async throws -> [SessionRow] {
     let isOwn = session == owner.session
     try await require(isOwn ? .signOut : .endDevices, of: owner, by: password)
+    let group = isWhole ? try await group(of: session, owner) : []
     return ended(
       try await owned(owner.caller).end(
-        session, of: owner.account.id, reason: isOwn ? .signedOut : .revoked, now: clock.now), owner.caller)
+        group.isEmpty ? [session] : group.map(\.id), of: owner.account.id, reason: isOwn ? .signedOut : .revoked,
+        now: clock.now), owner.caller)
+  }
+
+  /// Returns the sessions that the owner sees as one with this one; none if it is not live.
+  func group(of session: SessionID, _ owner: Owner) async throws -> [SessionRow] {
+    SessionGroup.groups(
+      of: try await registry.sessions(of: owner.account.id, now: clock.now), current: owner.session
+    ).first { $0.rows.contains { $0.id == session } }?.rows ?? []
   }
 
   /// Ends all sessions of the account, after what waits to be answered.

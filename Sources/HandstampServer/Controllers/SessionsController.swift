@@ -8,6 +8,7 @@ import Hummingbird
 struct SessionsController: Sendable {
   let service: AccountService
   let authenticator: Authenticator
+  let pages: PageWriter
   private var registry: Registry { service.registry }
   private var clock: ServerClock { service.clock }
   /// Maximum size of a body, in bytes.
@@ -31,7 +32,17 @@ struct SessionsController: Sendable {
   ) async throws -> Response {
     let rows = try await registry.sessions(of: context.session.account, now: clock.now)
     var json = JSONText(reserving: 256 * (rows.count + 1))
-    json.add("sessions", rows.map { $0.description(current: context.session.id) })
+    var groups: [SessionID: SessionID] = [:]
+    for group in SessionGroup.groups(of: rows, current: context.session.id) {
+      for row in group.rows { groups[row.id] = group.rows.first?.id }
+    }
+    let language = service.caller(request, context.parent).language
+    json.add(
+      "sessions",
+      rows.map { row in
+        let name = language.map { pages.deviceName(row.device.name, in: $0) }
+        return row.description(current: context.session.id, group: groups[row.id], name: name)
+      })
     return .json(json)
   }
 
@@ -46,18 +57,15 @@ struct SessionsController: Sendable {
   }
 
   /// `DELETE /v1/sessions/{id}`: ends one session of the account. A session that has already ended is not an error; one that is
-  /// unknown or belongs to another account is 404.
+  /// unknown or belongs to another account is 404. With `group`, the others that the list shows in its group end as well.
   @concurrent func end(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let (id, owner) = (SessionID(try context.decoded("id")), try await service.owner(request, context))
-    try await service.end(id, by: owner, password: try await password(request))
+    let body = try await request.optionalJSON(upTo: bodyLimit)
+    try await service.end(
+      id, whole: try body?.optionalFlag("group") ?? false, by: owner, password: try body?.optionalSecret("password"))
     return .nothing
-  }
-
-  /// The password, which proves to be the owner for this request alone.
-  private func password(_ request: Request) async throws -> Secret? {
-    try await request.optionalJSON(upTo: bodyLimit)?.optionalSecret("password")
   }
 
   /// `DELETE /v1/sessions`: ends all sessions of the account, including the one that makes the request.
@@ -79,7 +87,8 @@ struct SessionsController: Sendable {
   private func endAll(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>, keepingOwn: Bool
   ) async throws -> Response {
-    let password = try await password(request)
+    // It proves to be the owner for this request alone.
+    let password = try await request.optionalJSON(upTo: bodyLimit)?.optionalSecret("password")
     let owner = try await service.owner(request, context)
     return .ended(try await service.endAll(by: owner, keepingOwn: keepingOwn, password: password).count)
   }
@@ -134,15 +143,20 @@ extension Response {
 
 extension SessionRow {
   /// The session as shown in its owner's list of devices.
-  fileprivate func description(current: SessionID) -> JSONText {
+  ///
+  /// - Parameters:
+  ///   - group: the first session of its ``SessionGroup`` in the list.
+  ///   - name: that of the device in the reader's language; `nil` for the stored one.
+  fileprivate func description(current: SessionID, group: SessionID? = nil, name: String? = nil) -> JSONText {
     var json = JSONText()
     json.add("id", id.rawValue)
+    json.add("group", ifPresent: group?.rawValue)
     json.add("current", id == current)
     var device = JSONText()
     // That of others is their secret: it makes a device one that the account knows.
     // That of a browser is in a cookie that no script may read.
     if id == current, kind != .browser { device.add("id", self.device.id.rawValue) }
-    device.add("name", self.device.name)
+    device.add("name", name ?? self.device.name)
     device.add("platform", self.device.platform)
     json.add("device", device)
     json.add("created_at", createdAt.description)

@@ -12,6 +12,8 @@ struct DevicesPageController: Sendable {
   let streams: EventStreamLimits
   /// How long a stream lasts; browsers reconnect.
   private static let longest = Duration.seconds(600)
+  /// How many rows a phone shows at once.
+  private static let screen = 4
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/account/devices") { try await web.withSignedInUser($0, $1) { try await show($0) } }
@@ -28,7 +30,7 @@ struct DevicesPageController: Sendable {
     page.context = [
       "live": .text(web.pages.base + "/account/devices/events"),
       "fragment": .text(web.pages.base + "/account/devices/list"), "devices": .list(devices),
-      "has_others": .flag(if: devices.count > 1),
+      "has_others": .flag(if: devices.count > 1), "is_long": .flag(if: devices.count > DevicesPageController.screen),
     ]
     return web.show(page, call.visit)
   }
@@ -38,13 +40,27 @@ struct DevicesPageController: Sendable {
     let rows = try await web.registry.sessions(of: user.account.id, now: web.clock.now)
     // This browser comes first.
     let ordered = rows.filter { $0.id == user.row.id } + rows.filter { $0.id != user.row.id }
-    return ordered.map { row in
-      .object([
-        "id": .text(row.id.rawValue), "icon": .text(row.icon), "name": .text(row.shownName),
+    func shown(_ row: SessionRow) -> PageContext {
+      [
+        "id": .text(row.id.rawValue), "icon": .text(row.icon), "name": .text(name(row, visit)),
         "is_current": .flag(if: row.id == user.row.id), "seen": dates.relative(row.lastSeenAt),
         "signed_in": dates.relative(row.createdAt),
-      ])
+      ]
     }
+    return SessionGroup.groups(of: ordered, current: user.row.id).compactMap { group in
+      guard let first = group.rows.first else { return nil }
+      var device = shown(first)
+      if group.rows.count > 1 {
+        device["group"] = .object([
+          "count": .text(String(group.rows.count)), "members": .list(group.rows.map { .object(shown($0)) }),
+        ])
+      }
+      return .object(device)
+    }
+  }
+
+  private func name(_ row: SessionRow, _ visit: BrowserRequest) -> String {
+    web.pages.deviceName(row.shownName, in: visit.place.language)
   }
 
   /// The list alone, for the page's script.
@@ -76,15 +92,17 @@ struct DevicesPageController: Sendable {
     guard call.visit.action == "end", let id = call.visit.form?["session"].map({ SessionID($0) }) else {
       return web.unknownAction(call.visit)
     }
-    var name = ""
+    var ended: [SessionRow] = []
     do {
-      let ended = try await web.service.end(id, by: call.owner, password: call.visit.form?.password("password"))
-      name = ended.first?.shownName ?? ""
+      ended = try await web.service.end(
+        id, whole: call.visit.form?["group"] != nil, by: call.owner, password: call.visit.form?.password("password"))
     } catch RegistryError.notFound {
       // Someone else's, or deleted: the list shows what is left.
     } catch { return try await confirmPage(call, id, after: error) }
-    guard !name.isEmpty else { return try await show(call) }
-    return try await show(call, notice: .good(PageText("notice.session_ended", ["name": .text(name)])))
+    guard let first = ended.first else { return try await show(call) }
+    let values: PageContext = ["name": .text(name(first, call.visit)), "count": .text(String(ended.count))]
+    let key = ended.count == 1 ? "notice.session_ended" : "notice.sessions_ended"
+    return try await show(call, notice: .good(PageText(key, values)))
   }
 
   /// Asks whether to end the other sessions, or one of them. For an account with an authenticator app, whose device may be the lost one,
@@ -100,16 +118,26 @@ struct DevicesPageController: Sendable {
     if let error, (error as? ProblemError)?.code != ProblemError.reauthenticationRequired(nil).code {
       refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
     }
-    let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
+    let isWhole = session != nil && call.visit.form?["group"] != nil
+    let live = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
+    let rows =
+      if let session, isWhole { try await web.service.group(of: session, call.owner) } else {
+        live.filter { session == nil ? $0.id != call.user.row.id : $0.id == session }
+      }
     var page = Page(
       name: "confirm_end", title: session == nil ? "confirm_end.title" : "confirm_end.title_one",
       status: refusal.status, errors: refusal.errors, notice: refusal.notice, section: .devices)
     page.context = [
       "others": .list(
-        rows.filter { session == nil ? $0.id != call.user.row.id : $0.id == session }.map {
-          .object(["icon": .text($0.icon), "name": .text($0.shownName)])
+        SessionGroup.groups(of: rows, current: call.user.row.id).compactMap { group in
+          group.rows.first.map {
+            .object([
+              "icon": .text($0.icon), "name": .text(name($0, call.visit)),
+              "count": .text(ifPresent: group.rows.count > 1 ? String(group.rows.count) : nil),
+            ])
+          }
         }),
-      "session": .text(ifPresent: session?.rawValue), "has_password": .flag(if: asks),
+      "session": .text(ifPresent: session?.rawValue), "group": .flag(if: isWhole), "has_password": .flag(if: asks),
       "email": .text(ifPresent: asks ? call.account.email?.typed : nil),
     ]
     return web.show(page, call.visit)

@@ -24,7 +24,7 @@ public final class DevicesModel {
   /// The refused action, to be repeated.
   @ObservationIgnored private var refused: Action?
   private enum Action {
-    case end(DeviceSession)
+    case end([DeviceSession])
     case endOthers
   }
 
@@ -34,6 +34,21 @@ public final class DevicesModel {
   @ObservationIgnored private var shown: UInt64 = 0
 
   public init(_ service: any DevicesService) { self.service = service }
+
+  /// ``devices`` as the view shows them: the sign-ins in one kind of browser, or at one application, are together.
+  public var groups: [[DeviceSession]] {
+    var (groups, places): ([[DeviceSession]], [SessionID: Int]) = ([], [:])
+    for device in devices {
+      let id = device.group ?? device.id
+      if let place = places[id] {
+        groups[place].append(device)
+      } else {
+        places[id] = groups.count
+        groups.append([device])
+      }
+    }
+    return groups
+  }
 
   public var others: [DeviceSession] { devices.filter { !$0.isCurrent } }
   public var canEndOthers: Bool { !others.isEmpty && !isEndingOthers }
@@ -65,11 +80,14 @@ public final class DevicesModel {
   /// Whether to offer signing out this device. The current device is signed out with the regular sign-out instead.
   public func canEnd(_ device: DeviceSession) -> Bool { !device.isCurrent && !ending.contains(device.id) }
 
-  public func end(_ device: DeviceSession) async {
-    guard canEnd(device) else { return }
-    ending.insert(device.id)
-    defer { ending.remove(device.id) }
-    await attempt(.end(device))
+  public func end(_ device: DeviceSession) async { await end([device]) }
+
+  /// Signs out all of a group, see ``groups``.
+  public func end(_ group: [DeviceSession]) async {
+    guard group.allSatisfy({ canEnd($0) }) else { return }
+    ending.formUnion(group.map(\.id))
+    defer { ending.subtract(group.map(\.id)) }
+    await attempt(.end(group))
   }
 
   public func endOthers() async {
@@ -94,7 +112,7 @@ public final class DevicesModel {
     dismissPassword()
     failure = nil
     switch refused {
-    case .end(let device): await end(device)
+    case .end(let group): await end(group)
     case .endOthers: await endOthers()
     }
   }
@@ -108,7 +126,7 @@ public final class DevicesModel {
   private func attempt(_ action: Action) async {
     do throws(SessionError) {
       switch action {
-      case .end(let device): try await service.end(device.id)
+      case .end(let group): try await service.end(group)
       case .endOthers: try await service.endOthers()
       }
       await load()

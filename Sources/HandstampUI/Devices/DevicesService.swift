@@ -9,6 +9,9 @@ public protocol DevicesService: Sendable {
   /// Ends one session. Succeeds if it has already ended.
   @concurrent func end(_ session: SessionID) async throws(SessionError)
 
+  /// Ends the sessions that the list shows as one, see ``DevicesModel/groups``. By default, one after the other.
+  @concurrent func end(_ group: [DeviceSession]) async throws(SessionError)
+
   /// Ends all sessions but this one.
   @concurrent func endOthers() async throws(SessionError)
 
@@ -21,6 +24,10 @@ public protocol DevicesService: Sendable {
 }
 
 extension DevicesService {
+  @concurrent public func end(_ group: [DeviceSession]) async throws(SessionError) {
+    for device in group { try await end(device.id) }
+  }
+
   /// Of a service that asks for no further proof.
   @concurrent public func reauthenticate(_ proof: Proof) async throws(SessionError) {
     throw .unsupported("reauthentication")
@@ -30,4 +37,10 @@ extension DevicesService {
   public func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 }
 
-extension ServerDevices: DevicesService {}
+extension ServerDevices: DevicesService {
+  /// Ends them in one request, so that one mail tells of it.
+  @concurrent public func end(_ group: [DeviceSession]) async throws(SessionError) {
+    guard let first = group.first else { return }
+    if group.count > 1 { try await endGroup(of: first.id) } else { try await end(first.id) }
+  }
+}

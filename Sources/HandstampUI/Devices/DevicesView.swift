@@ -22,7 +22,9 @@ public struct DevicesView: View {
         }
       }
       Section {
-        ForEach(model.devices) { device in row(device) }
+        ForEach(model.groups, id: \.first?.id) { group in
+          if let first = group.first { row(first, of: group) }
+        }
         if !model.isLoaded, model.failure == nil { ProgressView() }
       }
       if model.isLoaded {
@@ -64,10 +66,11 @@ public struct DevicesView: View {
     Binding(get: { model.needsPassword }, set: { _ in })
   }
 
-  private func row(_ device: DeviceSession) -> some View {
-    HStack {
+  private func row(_ device: DeviceSession, of group: [DeviceSession]) -> some View {
+    let name = group.count > 1 ? "\(device.name) (\(group.count))" : device.name
+    return HStack {
       VStack(alignment: .leading) {
-        Label(device.name, systemImage: symbol(device.platform))
+        Label(name, systemImage: symbol(device.platform))
         if device.isCurrent {
           Text(verbatim: Word.thisDevice.text).font(.footnote).foregroundStyle(.secondary)
         } else {
@@ -82,10 +85,10 @@ public struct DevicesView: View {
       .accessibilityElement(children: .combine)
       Spacer()
       if !device.isCurrent {
-        Button(Word.endSession.text, role: .destructive) { Task { await model.end(device) } }
+        Button(Word.endSession.text, role: .destructive) { Task { await model.end(group) } }
           .buttonStyle(.borderless)
           .disabled(!model.canEnd(device))
-          .accessibilityLabel(Text(verbatim: "\(Word.endSession.text): \(device.name)"))
+          .accessibilityLabel(Text(verbatim: "\(Word.endSession.text): \(name)"))
       }
     }
   }

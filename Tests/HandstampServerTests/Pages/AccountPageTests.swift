@@ -232,6 +232,30 @@ extension Post.Letter {
     }
   }
 
+  @Test func `sees sign-ins of one kind as one, in the page's language, and signs them out together`() async throws {
+    try await TestServer.runOpenID { test in
+      let browser = try await Browser.signedIn(test)
+      for _ in 0..<2 { _ = try await Browser.signedIn(test) }
+      for _ in 0..<2 { _ = try await OAuthApp.party(scope: "openid offline_access").tokens(browser, at: test) }
+      let path = "/account/devices"
+      let short = try await browser.get(path)
+      #expect(short.text.components(separatedBy: "id=\"device-").count == 1 + 4)
+      #expect(short.text.contains("2 sign-ins") && short.text.contains("All other devices"))
+      // Apps of one name are two devices.
+      let phones = [try await test.signIn(device: "a"), try await test.signIn(device: "b")]
+      let long = try await browser.get(path, headers: ["Accept-Language": "de"])
+      let parts = long.text.components(separatedBy: "id=\"device-")
+      #expect(parts.count == 1 + 6 && parts[0].contains("href=\"/account/devices/end\""), "on top of a long list")
+      let group = try #require(parts.dropFirst().first { $0.contains("2 Anmeldungen") && $0.contains("Ein Browser") })
+      let id = String(group.prefix { $0 != "\"" })
+      let ended = try await browser.press("end", on: long, at: path, [("session", id), ("group", "yes")])
+      #expect(ended.text.contains("A browser is signed out: 2 sign-ins have ended."))
+      #expect(ended.text.components(separatedBy: "id=\"device-").count == 1 + 5)
+      for phone in phones { #expect(try await test.client.get("/v1/me", token: phone.access).status == 200) }
+      #expect(try await browser.get(path).text.contains("This browser"))
+    }
+  }
+
   @Test func `ask for a proof before anyone else is signed out`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp()
@@ -288,6 +312,13 @@ extension Post.Letter {
       let page = try await browser.get("/account/apps")
       #expect(page.text.contains("The party"))
       #expect(page.text.contains("See your email address"))
+      let email = try #require(EmailAddress("ada@example.org"))
+      let (registry, now) = (test.server.registry, test.clock.now)
+      let account = try #require(try await registry.account(email: email)).id
+      for row in try await registry.sessions(of: account, now: now) where row.client != nil {
+        _ = try await registry.end(row.id, of: account, reason: .signedOut, now: now)
+      }
+      #expect(try await browser.get("/account/apps").text.contains("Last used"), "its session has ended")
       let removed = try await browser.press("remove", on: page, at: "/account/apps", [("app", "party")])
       #expect(removed.text.contains("The party no longer has access."))
       #expect(try await test.client.get("/oauth/userinfo", token: tokens.json["access_token"] ?? "").status == 401)
@@ -313,13 +344,6 @@ extension Post.Letter {
       #expect(done.text.contains("Your other devices are signed out."))
       #expect(try await test.client.get("/v1/me", token: phone.access).status == 401)
       #expect(try await browser.get(path).title == "Security")
-      let email = try #require(EmailAddress("ada@example.org"))
-      let (registry, now) = (test.server.registry, test.clock.now)
-      let account = try #require(try await registry.account(email: email)).id
-      for row in try await registry.sessions(of: account, now: now) where row.client != nil {
-        _ = try await registry.end(row.id, of: account, reason: .signedOut, now: now)
-      }
-      #expect(try await browser.get("/account/apps").text.contains("Last used"), "its session has ended")
     }
   }
 

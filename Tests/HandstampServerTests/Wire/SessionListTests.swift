@@ -28,6 +28,28 @@ import Testing
     }
   }
 
+  @Test func `names what is shown as one, in the reader's language, and ends it at once`() async throws {
+    try await TestServer.run { test in
+      let phone = try await test.signUp(device: "phone")
+      for _ in 0..<2 { _ = try await Browser.signedIn(test) }
+      func list() async throws -> [WireClient.JSON] {
+        try await test.client.get("/v1/sessions", token: phone.access, headers: ["Accept-Language": "de-CH"])
+          .json[list: "sessions"]
+      }
+      let sessions = try await list()
+      let browsers = sessions.filter { $0["current"] == false }
+      #expect(browsers.compactMap { $0["group"] } == Array(repeating: browsers[0]["id"] ?? "", count: 2))
+      #expect(browsers.map { $0[object: "device"]["name"] } == ["Ein Browser", "Ein Browser"])
+      #expect(sessions.filter { $0["current"] == true }.map { $0["group"] } == [phone.id])
+      let path = "/v1/sessions/\(browsers[1]["id"] ?? "")"
+      let ended = try await test.client.send(
+        "DELETE", path, token: phone.access, headers: ["Content-Type": "application/json"],
+        body: Array(#"{"group":true}"#.utf8))
+      #expect(ended.status == 204)
+      #expect(try await list().map { $0["id"] } == [phone.id])
+    }
+  }
+
   @Test func `shows when a device was last seen, to the minute`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
