@@ -1,4 +1,5 @@
 #if Server
+import HandstampPages
 import HandstampRegistry
 import HandstampSupport
 public import Hummingbird
