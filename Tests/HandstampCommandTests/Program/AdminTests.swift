@@ -76,7 +76,8 @@ extension Processes {
         #expect(rest.out.split(separator: "\n").count == 2)
         let about = try await stage.admin("audit", "list", "--account", id, "--since", "2000-01-01")
         #expect(about.out.contains(#"{"way":"password","device":"phone"}"#), "\(about.out)")
-        #expect(about.out.contains("SESSION") && about.out.contains(try #require(audit[7]["session"] as? String)))
+        let session = try #require(audit[7]["session"] as? String)
+        #expect(about.out.contains("SESSION") && about.out.contains(session))
         try expectRefusal(
           try await stage.refusedAdmin("audit", "list", "--since", "yesterday"), .usage, naming: "yesterday",
           hint: "2026")
