@@ -38,8 +38,10 @@ extension WaitingLogout {
 
 extension Administration {
   /// A live session as administrators see it.
-  func described(_ row: SessionRow) -> JSONText {
-    var json = row.described
+  ///
+  /// - Parameter address: where it began; `nil` if the audit log no longer has it.
+  func described(_ row: SessionRow, from address: String?) -> JSONText {
+    var json = row.described(from: address)
     if lacksClient(row) { json.add("client_missing", true) }
     return json
   }

@@ -198,7 +198,7 @@ struct AdministrationController: Sendable {
   /// The live sessions of an account.
   private func described(_ account: AccountID, _ administration: Administration) async throws -> [JSONText] {
     let addresses = try await administration.addresses(ofSessionsOf: account)
-    return try await administration.sessions(of: account).map { $0.described(from: addresses[$0.id]) }
+    return try await administration.sessions(of: account).map { administration.described($0, from: addresses[$0.id]) }
   }
 
   private func addServerRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
