@@ -49,7 +49,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// The issuers whose ID tokens it may exchange for its own tokens.
   public let trusts: [TrustedIssuer]
   /// The allowed redirect URIs, compared byte by byte. `http` on a loopback address, such as 127.0.0.1 or [::1], without a port
-  /// matches any port (RFC 8252 section 7.3).
+  /// matches any port (RFC 8252 section 7.3), and for a public client so does `localhost`, which many use instead.
   public internal(set) var redirectURIs: [String]
   public let flows: Set<Flow>
   /// The scopes that it may request. With `openid` it gets ID tokens, with `offline_access` its sessions outlast the browser's.
@@ -174,7 +174,9 @@ public struct ConfiguredClient: Sendable, Hashable {
 
   /// Returns whether a browser may be redirected to `uri`.
   func allows(redirect uri: String) -> Bool {
-    let withoutPort = ConfiguredClient.withoutPort(uri)
+    // A confidential client is a web application, whose port stays the same.
+    let isAnyPort = !isConfidential || Origin(uri)?.host != "localhost"
+    let withoutPort = isAnyPort ? ConfiguredClient.withoutPort(uri) : nil
     return redirectURIs.contains { registered in
       // Compare bytes: `==` on strings treats a Kelvin sign as a K.
       registered.utf8.elementsEqual(uri.utf8) || withoutPort.map { registered.utf8.elementsEqual($0.utf8) } ?? false
@@ -204,10 +206,8 @@ public struct ConfiguredClient: Sendable, Hashable {
   }
 
   /// Returns the `http` URI of a loopback address without its port; `nil` for any other, and for one without a port.
-  private static func withoutPort(_ uri: String) -> String? {
-    guard let origin = Origin(uri), origin.scheme == "http", origin.host != "localhost",
-      Loopback.contains(host: origin.host)
-    else { return nil }
+  static func withoutPort(_ uri: String) -> String? {
+    guard let origin = Origin(uri), origin.scheme == "http", Loopback.contains(host: origin.host) else { return nil }
     let start = Origin(scheme: "http", host: origin.host, port: 80).text
     let port = ":\(origin.port)"
     return uri.hasPrefix(start + port) ? start + uri.dropFirst(start.count + port.count) : nil
