@@ -114,7 +114,8 @@ public struct ConfiguredClient: Sendable, Hashable {
     }
     guard !flows.contains(.code) || !redirectURIs.isEmpty else { throw .client(.noRedirect(id)) }
     guard refreshOverlap >= .zero, refreshOverlap <= .seconds(86_400) else { throw .client(.badOverlap(id)) }
-    guard !introspects || isConfidential else { throw .client(.noSecret(id)) }
+    // The feed of ended sessions has no form for an assertion.
+    guard !introspects || secretHash != nil else { throw .client(.noSecret(id)) }
     for scope in scopes {
       // RFC 6749 section 3.3.
       let isToken = !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
@@ -255,7 +256,7 @@ extension ConfiguredClient {
     case machineWithUsers(String)
     /// The code flow requires a redirect URI.
     case noRedirect(String)
-    /// A client that introspects all tokens requires a secret.
+    /// A client that introspects all tokens, and may follow ended sessions, requires a secret.
     case noSecret(String)
     case badScope(String, String)
     /// The overlap is negative or longer than a day.
@@ -293,7 +294,7 @@ extension ConfiguredClient.Defect: CustomStringConvertible {
     case .machineWithUsers(let id):
       "client \(id): client_credentials and jwt_bearer need a client of their own, without other flows"
     case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
-    case .noSecret(let id): "client \(id): introspects needs a secretSHA256 or a jwks"
+    case .noSecret(let id): "client \(id): introspects needs a secretSHA256, which the feed of ended sessions asks for"
     case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
     case .badOverlap(let id): "client \(id): refreshOverlap is not a number of seconds from 0 to 86400"
     case .noOpenID(let id): "client \(id): backChannelLogoutURI needs the scope openid"

@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import HandstampJOSE
 import HandstampServer
 import Testing
 
@@ -17,11 +18,16 @@ import Testing
     let secret = #""secretSHA256":"\#(String(repeating: "0a", count: 32))""#
     #expect(try clients(#"[{"id":"api","flows":[],"introspects":true,\#(secret)}]"#).map(\.introspects) == [true])
     #expect(try clients(#"[{"id":"api","flows":[],\#(secret)}]"#).map(\.introspects) == [false])
-    let refusal = try #require(throws: CommandError.self) {
-      try clients(#"[{"id":"api","flows":[],"introspects":true}]"#)
+    // With a key alone it could introspect, but not follow the sessions that end.
+    let keys = String(decoding: JWKSet([JWK(JWSPrivateKey.es256().publicKey)]).json, as: UTF8.self)
+    for more in ["", #","jwks":\#(keys)"#] {
+      let refusal = try #require(throws: CommandError.self) {
+        try clients(#"[{"id":"api","flows":[],"introspects":true\#(more)}]"#)
+      }
+      #expect(refusal.message.contains("client api: introspects needs a secretSHA256"))
+      #expect(refusal.hint == ClientFile.hint)
     }
-    #expect(refusal.message.contains("client api: introspects needs a secretSHA256"))
-    #expect(refusal.hint == ClientFile.hint)
+    #expect(try clients(#"[{"id":"api","flows":[],"introspects":true,"jwks":\#(keys),\#(secret)}]"#).count == 1)
   }
 
   @Test func `that is missing or cannot be read is refused with the reason, not with its syntax`() throws {
