@@ -21,8 +21,10 @@ extension AdminClients {
     @Option(help: "name shown to users (default: the ID)") var name: String?
     @Option(name: .customLong("redirect-uri"), help: "where browsers return; may be repeated") var redirectURIs:
       [String] = []
-    @Option(name: .customLong("scope"), help: "scope that it may request; may be repeated") var scopes: [String] = Add
-      .usualScopes
+    @Option(
+      name: .customLong("scope"),
+      help: "scope that it may request; may be repeated (default: \(Add.usualScopes.joined(separator: ", ")))")
+    var scopes: [String] = []
     @Option(name: .customLong("audience"), help: "API that its tokens may be for; may be repeated") var audiences:
       [String] = []
     @Option(name: .customLong("backchannel-logout-uri"), help: "where it is told of ended sessions") var logoutURI:
@@ -64,7 +66,7 @@ extension AdminClients {
       let isPublic = self.isPublic || known?.isPublic == true || access.replacesSecret
       // Those of users mean nothing without one.
       let isWithoutUsers = access.machine || introspects && redirectURIs.isEmpty && !device
-      let own = isWithoutUsers && self.scopes == Add.usualScopes ? [] : self.scopes
+      let own = !self.scopes.isEmpty ? self.scopes : isWithoutUsers ? [] : Add.usualScopes
       let scopes = own + (known?.scopes ?? []).filter { !own.contains($0) }
       // None for a public client, and one with a key.
       let secret = isPublic ? nil : Base64URL.encode(randomBytes(32))

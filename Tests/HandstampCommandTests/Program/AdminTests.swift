@@ -217,6 +217,12 @@ extension Processes {
         let client = try #require(try ClientFile.clients(at: file).first)
         #expect(client.introspects && client.isConfidential)
         #expect(client.scopes.isEmpty && client.flows.isEmpty)
+        // A list that is the default of other clients is not the default of this one.
+        let scopes = ["openid", "profile", "email"]
+        try await stage.run(
+          ["admin", "clients", "add", "mail", "--clients", file, "--introspects"] + scopes.flatMap { ["--scope", $0] },
+          on: stage.first)
+        #expect(try ClientFile.clients(at: file).last?.scopes == scopes)
         let open = try await ProcessFixture.handstamp(
           ["admin", "clients", "add", "open", "--clients", file, "--introspects", "--is-public"], home: stage.folder)
         try expectRefusal(open, .usage, naming: "introspects needs a secretSHA256", hint: "[{")
