@@ -45,6 +45,7 @@ extension AdminClients {
     @Flag(help: "sign in on another device, with a code") var device = false
     @Flag(help: "an API that may introspect all access tokens, and follow ended sessions") var introspects = false
     @OptionGroup(title: "Programs without users") var access: MachineAccess
+    @OptionGroup var options: AdminOptions
 
     private static let usualScopes = ["openid", "profile", "email"]
 
@@ -62,6 +63,7 @@ extension AdminClients {
         throw CommandError(
           .usage, "\(path) has a client \(id) already", hint: "choose another ID, or edit the file")
       }
+      try await requireNoAccount()
       let known = try program.map { name throws(CommandError) in try KnownClient.named(name) }
       let isPublic = self.isPublic || known?.isPublic == true || access.replacesSecret
       // Those of users mean nothing without one.
@@ -87,7 +89,23 @@ extension AdminClients {
       if entry["codeProtection"] as? String == ConfiguredClient.CodeProtection.none.rawValue {
         Terminal.say("its secret alone protects a code that is taken from the browser")
       }
+      if access.machine, !options.hasFolder {
+        Terminal.say("no account may have this ID; add --data DIR to have that checked")
+      }
       Terminal.say("a running server knows the client after: kill -HUP PID")
+    }
+
+    /// Refuses the ID of an account for a client without users: it is the subject of its tokens.
+    private func requireNoAccount() async throws(CommandError) {
+      guard access.machine, options.hasFolder else { return }
+      let isTaken = try await options.administering { administration in
+        do { _ = try await administration.account(AccountID(id)) } catch AdministrationError.accountNotFound {
+          return false
+        }
+        return true
+      }
+      guard isTaken else { return }
+      throw CommandError(.usage, "an account has the ID \(id.onOneLine)", hint: "choose another ID")
     }
 
     private func protection(_ scopes: [String], _ known: KnownClient?) throws(CommandError)

@@ -37,6 +37,7 @@ struct AdminImport: AsyncParsableCommand {
       apple are known)
       """, valueName: "name=issuer"))
   var providers: [String] = []
+  @OptionGroup var clients: AdminClients.FileOptions
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
@@ -89,6 +90,7 @@ struct AdminImport: AsyncParsableCommand {
     }
     var settings = ImportOptions(format)
     (settings.merges, settings.isTrial) = (merge, dryRun)
+    if (try? clients.file()) != nil { settings.reserve(try clients.read()) }
     for provider in providers where !settings.addProvider(provider) {
       throw CommandError(
         .usage, "not a provider: \(plain(provider))",

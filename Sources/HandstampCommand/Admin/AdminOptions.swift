@@ -30,6 +30,13 @@ struct AdminOptions: ParsableArguments {
     } catch { throw CommandError(error) }
   }
 
+  /// Whether a folder is named; one in the environment only if a server has served it.
+  var hasFolder: Bool {
+    if data != nil { return true }
+    let path = ProcessInfo.processInfo.environment[ServeSettings.prefix + "DATA"]
+    return path.map { FileManager.default.fileExists(atPath: $0 + "/issuer") } ?? false
+  }
+
   /// Runs `body` with the operations of an administrator on the folder's database.
   ///
   /// - Parameter link: the template for links with codes. `nil` uses the server's, as far as the environment has its settings.

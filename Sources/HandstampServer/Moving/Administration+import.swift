@@ -17,7 +17,16 @@ public struct ImportOptions: Sendable, Hashable {
   /// users have the same IDs as strangers elsewhere.
   public var issuers: [String: String] = [:]
 
+  /// The IDs of clients without users, which are the subjects of their tokens.
+  fileprivate var machines: Set<String> = []
+
   public init(_ format: ImportFormat) { self.format = format }
+
+  /// Refuses the IDs of those of the clients that have no users: no token's subject may mean a client and an account (RFC 9068
+  /// section 5).
+  package mutating func reserve(_ clients: [ConfiguredClient]) {
+    machines.formUnion(clients.lazy.filter { $0.flows.contains(where: \.isForMachines) }.map(\.id))
+  }
 
   /// Adds a provider, as in `github=https://github.com`.
   ///
@@ -46,6 +55,8 @@ extension Administration {
     _ source: Source, options: ImportOptions, progress: @Sendable (ImportReport) -> Void = { _ in }
   ) async throws -> ImportReport where Source.Element: Sequence<UInt8> {
     guard !hasDirectory else { throw AdministrationError.notOffered }
+    var options = options
+    options.machines.formUnion(try await machines().map(\.client))
     var run = ImportRun(administration: self, options: options)
     var records = ImportRecords(options.format)
     do {
@@ -92,6 +103,9 @@ private struct ImportRun {
       let imported = try reader.account(ImportFields(try record.content.get()))
       guard let imported else { return }
       (account, left) = try imported.arriving(in: administration.registry, at: administration.now())
+      guard !account.keepsID || !options.machines.contains(account.record.id.rawValue) else {
+        throw ImportError(.idOfClient)
+      }
     } catch { return report.add(error, line: record.line) }
     let own = account.uniqueKeys
     if !keys.isDisjoint(with: own) {

@@ -62,6 +62,11 @@ struct MachineTokens: Sendable {
     let audience = try audience(form, client)
     try limits.take(.machines, from: nil, about: client.id)
     let time = clock.read()
+    // No token's subject may mean a client and an account (RFC 9068 section 5).
+    guard try await registry.account(AccountID(client.id)) == nil else {
+      logger.error("Client has the ID of an account", metadata: ["handstamp.client": "\(client.id)"])
+      throw OAuthError("unauthorized_client", description: "an account has the client's ID")
+    }
     if let proof, !proofs.use(proof, at: time.now) { throw TokenError.proofInvalid }
     let machine = try await registry.acting(as: .server(from: address.text)).countToken(
       ofMachine: client.id, now: time.now)

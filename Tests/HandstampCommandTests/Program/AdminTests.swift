@@ -247,6 +247,13 @@ extension Processes {
         #expect(listed.out.contains("cli") && listed.out.contains("public"), "\(listed.out)")
         try expectRefusal(try await check("[\(good), \(good)]"), .usage, naming: "duplicate client cli", hint: "[{")
         try expectRefusal(try await check(#"[{"id": "cli"}]"#), .usage, naming: "redirect URI", hint: "[{")
+        // The subject of its tokens would be an account's.
+        let accounts = try await stage.adminJSON("accounts", "list")["accounts"] as? [[String: Any]]
+        let id = try #require(accounts?.first?["id"] as? String)
+        try expectRefusal(
+          try await stage.refusedAdmin("clients", "add", id, "--machine", "--clients", file + ".new"), .usage,
+          naming: id, hint: "another ID")
+        #expect(!FileManager.default.fileExists(atPath: file + ".new"))
       }
     }
   }

@@ -119,6 +119,16 @@ import Testing
     }
   }
 
+  @Test func `is refused to a client that has the ID of an account`() async throws {
+    try await Self.run { test async throws in
+      let account = AccountRecord(
+        id: "nightly", email: nil, username: "", passwordHash: nil, createdAt: test.clock.now)
+      try await test.store.write([.createAccount(account)], events: [])
+      #expect(try await Self.ask(test).json["error"] == "unauthorized_client")
+      #expect(try await Self.ask(test, with: Self.assertion(test).text()).status == 200)
+    }
+  }
+
   @Test func `opens no account's door`() async throws {
     try await Self.run { test async throws in
       let token: String = try #require(try await Self.ask(test).json["access_token"])
