@@ -22,6 +22,8 @@ public struct ServerConfiguration: Sendable {
   /// The `iss` of every token, and its audience: the server's public address, an `https` URL without a trailing slash. It may
   /// differ from the address that the server listens on.
   public var issuer: String
+  /// Whether the issuer is published with the slash of its empty path, see ``issuerIdentifier``.
+  package var hasIssuerSlash = false
   /// The path below which the routes are, such as `/auth`: where an app that has other routes puts them. It starts with a
   /// slash and does not end with one; ``issuer`` ends with it. Empty by default.
   public var mountPath = ""
@@ -119,6 +121,12 @@ public struct ServerConfiguration: Sendable {
       parts.allSatisfy({ $0.utf8.allSatisfy(\.isUnreserved) })
     else { throw .mountPath(mountPath, issuer: issuer) }
     return String(issuer.dropLast(mountPath.count))
+  }
+
+  /// The issuer as metadata and tokens have it and clients compare it, byte for byte (RFC 8414 section 2, RFC 9207 section 2.4):
+  /// with ``hasIssuerSlash`` as programs write it that hold it as a URL (RFC 3986 section 6.2.3). Addresses begin with ``issuer``.
+  package var issuerIdentifier: String {
+    hasIssuerSlash && WebURL(issuer)?.path == "/" ? issuer + "/" : issuer
   }
 
   /// The sender of mails.

@@ -24,6 +24,7 @@ extension SessionServer {
     let running = self.configuration
     var configuration = configuration
     configuration.issuer = running.issuer
+    configuration.hasIssuerSlash = running.hasIssuerSlash
     configuration.mountPath = running.mountPath
     configuration.clientID = running.clientID
     configuration.listener = running.listener

@@ -119,7 +119,7 @@ extension SessionServer {
   }
 
   private func addOAuthRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    let issuer = configuration.issuer
+    let issuer = configuration.issuerIdentifier
     let machines = MachineTokens(
       registry: registry, assertions: assertions, proofs: proofs, limits: limits, tokens: tokens, clock: clock,
       issuer: issuer)
@@ -135,7 +135,7 @@ extension SessionServer {
       authentication: authentication, reader: reader, limits: limits, recorder: recorder, issuer: issuer
     ).addRoutes(to: routes)
     DeviceAuthorizationController(
-      registry: registry, authentication: authentication, limits: limits, clock: clock, issuer: issuer
+      registry: registry, authentication: authentication, limits: limits, clock: clock, base: configuration.issuer
     ).addRoutes(to: routes)
     PushedRequestController(registry: registry, authentication: authentication, limits: limits, clock: clock)
       .addRoutes(to: routes)
@@ -174,7 +174,7 @@ extension SessionServer {
   private var authentication: ClientAuthentication {
     ClientAuthentication(
       clients: clients, limits: limits, bodyLimit: configuration.bodyLimit, registry: registry, clock: clock,
-      issuer: configuration.issuer)
+      audiences: [configuration.issuerIdentifier, configuration.issuer + "/oauth/token"])
   }
   /// `nil` also for accounts of an app, which this server cannot ask for a proof.
   private var reauthentication: Duration? { directory == nil ? configuration.reauthentication : nil }

@@ -97,7 +97,7 @@ public struct SessionServer: Sendable {
     deviceCodes = former?.deviceCodes ?? DeviceCodeRateLimiter()
     logoutQueue = former?.logoutQueue ?? LogoutQueue()
     webhookQueue = former?.webhookQueue ?? WebhookQueue()
-    webhookSigner = WebhookSigner(keys: keys, issuer: configuration.issuer)
+    webhookSigner = WebhookSigner(keys: keys, issuer: configuration.issuerIdentifier)
     formerEnds = former?.formerEnds ?? JobBell()
     appleGrants = former?.appleGrants ?? JobBell()
     appleSignIn = apple
@@ -108,10 +108,10 @@ public struct SessionServer: Sendable {
         throw ServerConfigurationError.former("the former system cannot be asked without a transport")
       }
     }
-    idTokens = IDTokens(keys: keys, issuer: configuration.issuer)
+    idTokens = IDTokens(keys: keys, issuer: configuration.issuerIdentifier)
     tokens = AccessTokens(
-      keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
-      life: configuration.accessTokenLife)
+      keys: keys, issuer: configuration.issuerIdentifier, audience: configuration.issuerIdentifier,
+      client: configuration.clientID, life: configuration.accessTokenLife)
     passwords =
       former?.passwords
       ?? PasswordPool(

@@ -32,6 +32,17 @@ import Testing
     #expect(!"\(identity)".contains("exp"))
   }
 
+  @Test func `finds what is below an issuer, whose own slash counts once`() {
+    let feed = FeedSettings(clientID: "api", clientSecret: Secret("s"))
+    for issuer in ["https://id.example.org", "https://id.example.org/"] {
+      let configuration = VerifierConfiguration(issuer: issuer, audiences: [issuer])
+      #expect(configuration.issuer == issuer)
+      #expect(configuration.keys == .url("https://id.example.org/.well-known/jwks.json"))
+      #expect(configuration.feedURL(feed) == "https://id.example.org/v1/revocations")
+      #expect(configuration.introspectionURL(feed) == "https://id.example.org/oauth/introspect")
+    }
+  }
+
   @Test(arguments: [#""AT+JWT""#, #""application/at+jwt""#, #""Application/At+JWT""#])
   func `accepts other spellings of the type`(type: String) async throws {
     let issuer = Issuer()

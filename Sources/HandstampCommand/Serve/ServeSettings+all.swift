@@ -51,6 +51,11 @@ extension ServeSettings: SettingGroup {
         return parts.query == nil && parts.fragment == nil && !issuer.hasSuffix("/") && !issuer.contains(" ")
       }, to: \.configuration.issuer)
     ServeSetting(
+    ServeSetting(
+      "issuer-slash",
+      "yes publishes the issuer with a slash at its end, for programs that write it so, such as MCP servers of FastMCP",
+      default: "no", hint: "use yes only for a new server whose issuer has no path: a changed issuer signs everyone out",
+      needsRestart: true, .yesOrNo, to: \.configuration.hasIssuerSlash)
       "tls-certificate", "certificate chain in PEM, to serve HTTPS",
       hint: "use a chain in PEM, such as certbot's fullchain.pem", needsRestart: true, isPath: true,
       .anything(because: "the listener reads it"))

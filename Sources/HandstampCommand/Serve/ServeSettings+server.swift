@@ -43,6 +43,7 @@ extension ServeSettings {
 
   /// Keeps the issuer for ``formerIssuer``, once the server listens.
   func noteIssuer(_ logger: Logger) {
+    let issuer = configuration.issuerIdentifier
     guard formerIssuer != issuer else { return }
     do throws(RegistryOpenError) { try PrivateFile.replace(issuerFile, Data((issuer + "\n").utf8)) } catch {
       logger.warning("Issuer not noted", metadata: ["handstamp.cause": "\(error)"])

@@ -94,6 +94,9 @@ struct ServeSettings: Sendable {
     }
     configuration.mountPath = URLComponents(string: issuer)?.path ?? ""
     let isHere = Loopback.contains(host: host) && environment["LISTEN_FDS"] == nil
+    guard !configuration.hasIssuerSlash || configuration.mountPath.isEmpty else {
+      throw values.refusal("issuer-slash", "for an issuer with a path")
+    }
     let isIssuerHere = Loopback.contains(host: URLComponents(string: issuer)?.host ?? "")
     isPrivate = isHere && isIssuerHere
     guard

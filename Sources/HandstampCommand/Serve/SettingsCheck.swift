@@ -126,9 +126,9 @@ extension ServeSettings {
     if case .host(let host, _)? = metrics, !Loopback.contains(host: host) {
       warnings.append("anyone who can reach \(host) can read the metrics")
     }
-    if let formerIssuer, formerIssuer != issuer {
+    if let formerIssuer, formerIssuer != configuration.issuerIdentifier {
       warnings.append(
-        "the issuer was \(formerIssuer.onOneLine) when this data folder was last served: the sessions of all clients name that one"
+        "the issuer was \(formerIssuer.onOneLine) when this data folder was last served, and is \(configuration.issuerIdentifier) now: a changed issuer signs everyone out"
       )
     }
     if let header = values["proxy-header"], values["trusted-proxies"] == nil {

@@ -25,7 +25,7 @@ final class SigningKeyWatch: Sendable {
     logger = server.configuration.logger
     self.keys = Locked(
       NodeKeys(
-        node: UUID().uuidString, issuer: server.configuration.issuer, signing: Set(keys.signingIDs),
+        node: UUID().uuidString, issuer: server.configuration.issuerIdentifier, signing: Set(keys.signingIDs),
         published: Set(keys.ids)))
   }
 

@@ -15,7 +15,8 @@ struct ClientAuthentication: Sendable {
   /// Remembers used assertions, for all servers on the store.
   let registry: Registry
   let clock: ServerClock
-  let issuer: String
+  /// Those of assertions. The issuer alone is best; older libraries name the endpoint (RFC 7523 section 3).
+  let audiences: [String]
 
   /// Returns the form, and its client; `nil` is the server's own app, which does not need to identify itself.
   ///
@@ -52,8 +53,7 @@ struct ClientAuthentication: Sendable {
     guard let assertion = ClientAssertion(text) else { throw TokenError.assertion(.malformed) }
     guard form["client_id"].map({ $0 == assertion.subject }) ?? true, let client = clients.configured(assertion.subject)
     else { throw TokenError.assertion(.issuer) }
-    // The issuer alone is best; older libraries name the endpoint (RFC 7523 section 3).
-    let used = try assertion.verify(by: client, for: [issuer, issuer + "/oauth/token"], at: clock.read())
+    let used = try assertion.verify(by: client, for: audiences, at: clock.read())
     do throws(RegistryError) { try await registry.use(used) } catch {
       guard case .nonceUsed = error else { throw error }
       throw TokenError.assertion(.replayed)

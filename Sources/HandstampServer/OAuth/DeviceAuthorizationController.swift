@@ -10,7 +10,8 @@ struct DeviceAuthorizationController: Sendable {
   let authentication: ClientAuthentication
   let limits: RequestLimits
   let clock: ServerClock
-  let issuer: String
+  /// What addresses begin with.
+  let base: String
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/oauth/device_authorization", use: authorize)
@@ -30,8 +31,8 @@ struct DeviceAuthorizationController: Sendable {
     var json = JSONText()
     json.add("device_code", codes.device.secret.withExposed { $0 })
     json.add("user_code", codes.user.text)
-    json.add("verification_uri", issuer + "/device")
-    json.add("verification_uri_complete", issuer + "/device?user_code=" + codes.user.text)
+    json.add("verification_uri", base + "/device")
+    json.add("verification_uri_complete", base + "/device?user_code=" + codes.user.text)
     json.add("expires_in", DeviceGrant.life.components.seconds)
     json.add("interval", DeviceGrant.interval.components.seconds)
     return .oauth(json)

@@ -6,7 +6,8 @@ import HandstampSupport
 extension ResourceDocument {
   /// The server's own API, whose identifier is the issuer: that is the audience of its tokens as well.
   init?(_ configuration: ServerConfiguration) {
-    self.init(of: configuration.issuer, issuer: configuration.issuer, scopes: ["openid", "profile", "email"])
+    let issuer = configuration.issuerIdentifier
+    self.init(of: issuer, issuer: issuer, scopes: ["openid", "profile", "email"])
   }
 }
 
@@ -16,7 +17,7 @@ extension FixedDocument {
   init(metadataOf configuration: ServerConfiguration, algorithms: [SigningKeys.Algorithm]) {
     let issuer = configuration.issuer
     var json = JSONText(reserving: 3072)
-    json.add("issuer", issuer)
+    json.add("issuer", configuration.issuerIdentifier)
     json.add("authorization_endpoint", issuer + "/oauth/authorize")
     json.add("token_endpoint", issuer + "/oauth/token")
     json.add("device_authorization_endpoint", issuer + "/oauth/device_authorization")

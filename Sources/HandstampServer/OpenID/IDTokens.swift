@@ -13,7 +13,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
 
   private let identities: TokenSigners
   private let logouts: TokenSigners
-  private let issuer: String
+  let issuer: String
 
   init(keys: SigningKeys, issuer: String) {
     identities = TokenSigners(keys, type: "JWT")

@@ -169,7 +169,7 @@ struct AuthorizePageController: Sendable {
   }
 
   private func back(_ fields: [(String, String?)], _ redirect: String, _ state: String?) -> Response {
-    .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: web.issuer))
+    .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: idTokens.issuer))
   }
 
   private func response(to fault: OAuthError, _ visit: BrowserRequest) -> Response {

@@ -12,7 +12,8 @@ extension SessionServer {
     }
     for signIn in providers where signIn.provider.userInfo == nil {
       sources[signIn.provider.id] = UpstreamEventSource(
-        signIn.provider, keys: signIn.endpoints.keys, receiver: configuration.issuer)
+        signIn.provider, keys: signIn.endpoints.keys, receiver: configuration.issuer,
+        named: configuration.issuerIdentifier)
     }
     return UpstreamEnds(sources: sources, registry: registry, recorder: recorder, clock: clock, metrics: metrics)
   }

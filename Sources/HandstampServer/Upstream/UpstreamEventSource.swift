@@ -144,12 +144,15 @@ struct UpstreamEventSource: Sendable {
 }
 
 extension UpstreamEventSource {
-  /// - Parameter receiver: the server's own URL, which events may be for.
-  init(_ provider: UpstreamProvider, keys: KeySet, receiver: String) {
+  /// - Parameters:
+  ///   - receiver: the server's own URL, which events may be for.
+  ///   - name: the server's issuer, if that is another one.
+  init(_ provider: UpstreamProvider, keys: KeySet, receiver: String, named name: String? = nil) {
     self.init(
       id: provider.id, name: provider.name, issuer: provider.issuer,
       clientIDs: provider.nativeClientIDs.union([provider.clientID]),
-      receivers: [receiver, receiver + "/sign-in/with/\(provider.id)/events"], keys: keys, polling: provider.polling)
+      receivers: [name ?? receiver, receiver + "/sign-in/with/\(provider.id)/events"], keys: keys,
+      polling: provider.polling)
   }
 
   /// Sign in with Apple of apps.

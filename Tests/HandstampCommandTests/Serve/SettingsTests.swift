@@ -136,6 +136,33 @@ import Testing
     }
   }
 
+  @Test func `let clients register only if they say what those may request`() async throws {
+    #expect(try await settings().configuration.clientRegistration == nil)
+    let given = try await settings([
+      "client-registration": "openid, profile", "client-document-audiences": "https://api.example.org/mcp",
+    ]).configuration
+    #expect(given.clientRegistration?.scopes == ["openid", "profile"])
+    #expect(given.clientRegistration?.audiences == ["https://api.example.org/mcp"])
+    #expect(given.clientDocuments == nil)
+  }
+
+  @Test func `publish a slash only of an issuer without a path, and warn of a change`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      try "https://id.example.org\n".write(toFile: folder + "/issuer", atomically: true, encoding: .utf8)
+      func settings(_ issuer: String, slash: String) throws -> ServeSettings {
+        try ServeSettings(
+          flags: ["data": folder, "issuer": issuer, "issuer-slash": slash], environment: [:], file: nil)
+      }
+      let changed = try settings("https://id.example.org", slash: "yes")
+      #expect(changed.configuration.issuerIdentifier == "https://id.example.org/")
+      #expect(changed.warnings.contains { $0.contains("signs everyone out") })
+      let same = try settings("https://id.example.org", slash: "no")
+      #expect(!same.warnings.contains { $0.contains("signs everyone out") })
+      let refusal = #expect(throws: CommandError.self) { try settings("https://id.example.org/auth", slash: "yes") }
+      #expect(refusal?.message.contains("issuer with a path") == true)
+    }
+  }
+
   @Test(arguments: [
     ("a.json", #"{"port": [81]}"#, "port must be a number"), ("a.json", #"{"clients": 1}"#, "clients must be a string"),
     ("a.yaml", "port: {a: 1}\n", "a.yaml"), ("a.yaml", "- port\n", "not a mapping in YAML"),
