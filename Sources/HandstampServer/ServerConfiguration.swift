@@ -38,6 +38,8 @@ public struct ServerConfiguration: Sendable {
   public var providers: [UpstreamProvider] = []
   /// The rights of clients that publish a metadata document of their own; `nil` refuses them.
   package var clientDocuments: ClientDocumentSettings?
+  /// The rights of clients that register themselves (RFC 7591); `nil` lets none of them do so.
+  package var clientRegistration: StrangerRights?
   /// The way to receivers of webhooks; `nil` tells none.
   package var webhookNetwork: PinnedNetwork?
   /// The administrators of the server over HTTP, at `/admin/v1`. Empty by default: then there are no such routes.

@@ -139,6 +139,9 @@ extension SessionServer {
     ).addRoutes(to: routes)
     PushedRequestController(registry: registry, authentication: authentication, limits: limits, clock: clock)
       .addRoutes(to: routes)
+    if let rights = configuration.clientRegistration {
+      RegistrationController(registry: registry, rights: rights, limits: limits, clock: clock).addRoutes(to: routes)
+    }
   }
 
   private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {

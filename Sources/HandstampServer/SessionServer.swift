@@ -146,8 +146,7 @@ public struct SessionServer: Sendable {
       former?.outbox
       ?? Outbox(registry: registry, clock: clock, jitter: configuration.mail.jitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
-      configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms,
-      documents: configuration.clientDocuments, now: { clock.read().now })
+      configuration, algorithms: keys.algorithms, registry: registry, now: { clock.read().now })
     if transport == nil, let party = clients.relyingParties.first {
       throw ServerConfigurationError.client(.noTransport(party.id))
     }

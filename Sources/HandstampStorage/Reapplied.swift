@@ -227,7 +227,7 @@ extension Reapplied {
       case .consent: consents += 1
       case .webhook: webhooks += 1
       // Known devices and clients spare an account a notice; the others are no accounts'.
-      case .device, .client, .machine, .formerToken: break
+      case .device, .client, .machine, .registration, .formerToken: break
       default: credentials += 1
       }
     }

@@ -113,7 +113,7 @@ extension StoredItem.Kind {
   /// Each kind says it, so that none can be forgotten.
   package var afterRestore: AfterRestore {
     switch self {
-    case .passkey, .totp, .identity, .consent, .device, .client, .webhook, .machine: .staysAway
+    case .passkey, .totp, .identity, .consent, .device, .client, .webhook, .machine, .registration: .staysAway
     case .recoveryCodes, .groups: .isAsLeft
     case .formerToken: .staysUsed
     case .emailChange, .nodeKeys: .isVoid

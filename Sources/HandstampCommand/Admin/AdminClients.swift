@@ -29,20 +29,28 @@ struct AdminClients: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "list the clients")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "list the clients, with a data folder also those that registered themselves")
 
     @OptionGroup var file: FileOptions
+    @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      func type(_ client: ConfiguredClient) -> String { client.isConfidential ? "confidential" : "public" }
+      let hasFolder = options.hasFolder
+      var clients = hasFolder && (try? file.file()) == nil ? [] : try file.read()
+      if hasFolder { clients += try await options.administering { try await $0.registeredClients() } }
+      func type(_ client: ConfiguredClient) -> String {
+        client.hasRegisteredItself ? "registered itself" : client.isConfidential ? "confidential" : "public"
+      }
       func flows(_ client: ConfiguredClient) -> [String] { client.flows.map(\.rawValue).sorted() }
       output.write(
-        "clients", try file.read(),
+        "clients", clients,
         [
           Column("id", as: "ID", \.id),
           Column("name", as: "NAME", \.name),
           Column("confidential", as: "TYPE", shown: type, \.isConfidential),
+          Column("hasRegisteredItself", \.hasRegisteredItself),
           Column("flows", as: "FLOWS", shown: { flows($0).joined(separator: ",") }, flows),
           Column("redirectURIs", \.redirectURIs),
           Column("scopes", as: "SCOPES", shown: { $0.scopes.joined(separator: " ") }, \.scopes),

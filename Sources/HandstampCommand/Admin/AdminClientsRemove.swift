@@ -19,8 +19,11 @@ extension AdminClients {
 
     func run() async throws {
       // First, so that nothing is changed if the store cannot be.
-      let ended = try await options.administering { try await $0.endSessions(ofClient: id) }
-      let isRemoved = try file.file().remove(id)
+      let (isForgotten, ended) = try await options.administering {
+        (try await $0.forgetClient(id), try await $0.endSessions(ofClient: id))
+      }
+      // One that has registered itself is in no file.
+      let isRemoved = try isForgotten || file.file().remove(id)
       guard isRemoved || ended > 0 else {
         throw CommandError(
           .failure, "\(try file.file().path) has no client \(id), and none has sessions by that ID",
@@ -28,7 +31,7 @@ extension AdminClients {
       }
       if output.json { return Terminal.out(json: ["id": id, "removed": isRemoved, "ended": ended]) }
       Terminal.out("\(isRemoved ? "removed" : "not in the file"), tokens and sessions ended: \(ended)")
-      if isRemoved { Terminal.say("a running server forgets the client after: kill -HUP PID") }
+      if isRemoved, !isForgotten { Terminal.say("a running server forgets the client after: kill -HUP PID") }
     }
   }
 }

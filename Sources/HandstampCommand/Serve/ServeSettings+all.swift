@@ -15,6 +15,7 @@ extension ServeSettings: SettingGroup {
   static let all: [ServeSetting] = declared
 
   private static let formerURL = "use an https URL, as the former system publishes it"
+  private static let scopeHint = "use names of scopes, such as profile,read"
   private static let ownFile = "use a file that only the server's user may read"
   private static let appleID = SettingParser<String>.text("an ID of ten letters and digits") { id in
     id.wholeMatch(of: /[A-Z0-9]{10}/) != nil
@@ -51,11 +52,11 @@ extension ServeSettings: SettingGroup {
         return parts.query == nil && parts.fragment == nil && !issuer.hasSuffix("/") && !issuer.contains(" ")
       }, to: \.configuration.issuer)
     ServeSetting(
-    ServeSetting(
       "issuer-slash",
       "yes publishes the issuer with a slash at its end, for programs that write it so, such as MCP servers of FastMCP",
       default: "no", hint: "use yes only for a new server whose issuer has no path: a changed issuer signs everyone out",
       needsRestart: true, .yesOrNo, to: \.configuration.hasIssuerSlash)
+    ServeSetting(
       "tls-certificate", "certificate chain in PEM, to serve HTTPS",
       hint: "use a chain in PEM, such as certbot's fullchain.pem", needsRestart: true, isPath: true,
       .anything(because: "the listener reads it"))
@@ -184,17 +185,15 @@ extension ServeSettings: SettingGroup {
     ServeSetting(
       "client-documents",
       "scopes that clients may request which publish a metadata document at their client ID, such as clients of the Model Context Protocol",
-      unset: "none, such clients are refused", hint: "use names of scopes, such as profile,read",
-      .list("a list of scopes") { scopes in
-        // RFC 6749 section 3.3.
-        let areScopes = scopes.allSatisfy { scope in
-          !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
-        }
-        return areScopes ? scopes : nil
-      }, to: \.clientDocumentScopes)
+      unset: "none, such clients are refused", hint: scopeHint, .scopes, to: \.clientDocumentScopes)
     ServeSetting(
-      "client-document-audiences", "APIs, as absolute URIs, that those clients may request tokens for", unset: "none",
-      hint: "use the URLs of APIs, such as https://api.example.org/mcp",
+      "client-registration",
+      "scopes that programs on the users' own machines may request which register themselves (RFC 7591)",
+      unset: "none, no client registers itself", hint: scopeHint, .scopes, to: \.registrationScopes)
+    ServeSetting(
+      "client-document-audiences",
+      "APIs, as absolute URIs, that clients with documents, and those that register, may request tokens for",
+      unset: "none", hint: "use the URLs of APIs, such as https://api.example.org/mcp",
       .list("a list of absolute URIs") { uris in
         // RFC 8707 section 2.
         let areURIs = uris.allSatisfy { URL(string: $0)?.scheme != nil && !$0.contains(/[#\s]/) }

@@ -29,6 +29,7 @@ struct ServeSettings: Sendable {
   var sendmail: String?
   var allowsCleartextMail = false
   var clientDocumentScopes: [String] = []
+  var registrationScopes: [String] = []
   var clientDocumentAudiences: [String] = []
   var appleClientIDs: Set<String> = []
   var appleIssuer = AppleSignIn.issuer
@@ -93,10 +94,10 @@ struct ServeSettings: Sendable {
       configuration.issuer = "\(scheme)://\(name)" + (port == 0 ? "" : ":\(port)")
     }
     configuration.mountPath = URLComponents(string: issuer)?.path ?? ""
-    let isHere = Loopback.contains(host: host) && environment["LISTEN_FDS"] == nil
     guard !configuration.hasIssuerSlash || configuration.mountPath.isEmpty else {
       throw values.refusal("issuer-slash", "for an issuer with a path")
     }
+    let isHere = Loopback.contains(host: host) && environment["LISTEN_FDS"] == nil
     let isIssuerHere = Loopback.contains(host: URLComponents(string: issuer)?.host ?? "")
     isPrivate = isHere && isIssuerHere
     guard
@@ -114,12 +115,16 @@ struct ServeSettings: Sendable {
     if values["sign-up"] == nil { configuration.signUp = isPrivate ? .open : .confirmed }
     certificateAuthorities = try authorities()
     configuration.webhookNetwork = .internet(certificateAuthorities: certificateAuthorities)
-    if !clientDocumentScopes.isEmpty, let source = configuration.webhookNetwork {
-      configuration.clientDocuments = ClientDocumentSettings(
-        scopes: clientDocumentScopes, audiences: clientDocumentAudiences, source: source)
-    } else if let given = values["client-document-audiences"] {
+    func stranger(_ scopes: [String]) -> StrangerRights? {
+      scopes.isEmpty ? nil : StrangerRights(scopes: scopes, audiences: clientDocumentAudiences)
+    }
+    configuration.clientRegistration = stranger(registrationScopes)
+    if let rights = stranger(clientDocumentScopes), let source = configuration.webhookNetwork {
+      configuration.clientDocuments = ClientDocumentSettings(rights: rights, source: source)
+    } else if configuration.clientRegistration == nil, let given = values["client-document-audiences"] {
       throw CommandError(
-        .usage, "\(given.place) is for clients with documents, which are off", hint: "add --client-documents SCOPES")
+        .usage, "\(given.place) is for clients with documents, or that register, which are off",
+        hint: "add --client-documents SCOPES or --client-registration SCOPES")
     }
     let server = try smtp()
     guard [mailFolder != nil, sendmail != nil, server != nil].count(where: { $0 }) < 2 else {

@@ -36,6 +36,18 @@ extension String {
   }
 }
 
+extension SettingParser where Value == [String] {
+  /// RFC 6749 section 3.3.
+  static var scopes: Self {
+    list("a list of scopes") { scopes in
+      let areScopes = scopes.allSatisfy { scope in
+        !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
+      }
+      return areScopes ? scopes : nil
+    }
+  }
+}
+
 extension SettingParser where Value == PageSettings.Image {
   static var image: Self {
     Self("an image that can be read") { path in

@@ -59,8 +59,8 @@ extension StoredItem.Kind {
     case .upstreamSession: .ofSessions
     case .appleGrant: .due
     // No account's; or told to others, who have to hear of it also after the account's end.
-    case .logout, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .removal, .webhook, .deadLetter,
-      .upstreamEnd, .upstreamEvent, .formerEnd:
+    case .logout, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .registration, .removal, .webhook,
+      .deadLetter, .upstreamEnd, .upstreamEvent, .formerEnd:
       .stay
     }
   }

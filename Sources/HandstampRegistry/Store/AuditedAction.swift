@@ -66,6 +66,10 @@ public struct AuditedAction: Sendable, Hashable {
     case machineToken = "machine.token_issued"
     /// All tokens that a client has got for itself were ended.
     case machineTokensEnded = "machine.tokens_ended"
+    /// A client has registered itself.
+    case clientRegistered = "client.registered"
+    /// An administrator removed such a client.
+    case clientRemoved = "client.removed"
     case webhookAdded = "webhook.added"
     case webhookRemoved = "webhook.removed"
     /// Events are sent again, or a receiver that was gone is told again.

@@ -42,6 +42,8 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
     case auditCopy = "audit_copy"
     /// A client that gets tokens for itself, see ``MachineRecord``.
     case machine
+    /// A client that has registered itself, see `RegisteredClient`.
+    case registration
     /// A receiver of events, see ``Webhook``.
     case webhook
     /// An event that a receiver has not taken, see ``DeadLetter``.

@@ -90,8 +90,8 @@ extension StoredItem {
       }
       return .derives(webhook.signers(at: now).map(\.key))
     case .guesses, .device, .client, .consent, .emailChange, .passkey, .identity, .recoveryCodes, .groups, .logout,
-      .mail, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .deadLetter, .removal, .upstreamSession,
-      .upstreamEnd, .upstreamEvent:
+      .mail, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .registration, .deadLetter, .removal,
+      .upstreamSession, .upstreamEnd, .upstreamEvent:
       return .none
     }
   }

@@ -81,6 +81,24 @@ extension Administration {
     try await ask(try await registry.machines(now: now()))
   }
 
+  /// Returns the clients that have registered themselves, the oldest first.
+  package func registeredClients() async throws(AdministrationError) -> [ConfiguredClient] {
+    try await ask(try await registry.registeredClients(now: now())).compactMap { known in
+      var client = try? StrangerRights(scopes: known.scopes).client()
+      client?.id = known.id
+      client?.name = known.name ?? known.id
+      client?.redirectURIs = known.redirectURIs
+      return client
+    }
+  }
+
+  /// Forgets a client that has registered itself. Its sessions go on, see ``endSessions(ofClient:)``.
+  ///
+  /// - Returns: whether it was known.
+  package func forgetClient(_ client: String) async throws(AdministrationError) -> Bool {
+    try await ask(try await registry.forgetClient(client, now: now()))
+  }
+
   /// Ends all sessions of a client, account by account, such as after it was removed from the configuration. If it fails, those of some
   /// accounts have ended, and it can be called again. The tokens that the client has got for itself end as well.
   ///

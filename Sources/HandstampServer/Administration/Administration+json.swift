@@ -105,6 +105,7 @@ extension ConfiguredClient {
     json.add("id", id)
     json.add("name", name)
     json.add("is_confidential", isConfidential)
+    json.add("has_registered_itself", hasRegisteredItself)
     json.add("redirect_uris", redirectURIs)
     json.add("flows", flows.map(\.rawValue).sorted())
     json.add("scopes", scopes)

@@ -203,11 +203,12 @@ struct AdministrationController: Sendable {
   }
 
   private func addServerRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
-    // The OAuth clients of the configuration, with what is known of their own tokens.
+    // The OAuth clients of the configuration, with what is known of their own tokens; then those that registered themselves.
     routes.on(.get, "clients") { _, _, administration in
       let machines = try await administration.machines()
+      let all = clients + (try await administration.registeredClients())
       return .json(
-        "clients", clients.map { client in client.described(with: machines.first { $0.client == client.id }) })
+        "clients", all.map { client in client.described(with: machines.first { $0.client == client.id }) })
     }
     // The ended sessions that a client was not told of yet.
     routes.on(.get, "clients/:id/logouts") { _, context, administration in

@@ -1,7 +1,8 @@
 #if Server
 import HandstampSupport
 
-/// The parts of a client's metadata document that the server uses (draft 02 section 4, RFC 7591 section 2).
+/// The parts of a client's metadata document that the server uses (draft 02 section 4), and how it reads the same of a registration (RFC
+/// 7591 section 2).
 struct ClientDocument: Sendable, Hashable {
   /// The name that the client gives itself; anyone can choose any.
   let name: String?
@@ -20,36 +21,45 @@ struct ClientDocument: Sendable, Hashable {
     guard method == nil || method == .string("none") else {
       throw DescribedError("its token_endpoint_auth_method is not none")
     }
+    try ClientDocument.checkFlow(members)
+    redirectURIs = try ClientDocument.redirects(in: members, where: ConfiguredClient.isSafe)
+    name = ClientDocument.name(in: members, upTo: 64)
+  }
+
+  /// Refuses a client that does not use the authorization code flow.
+  static func checkFlow(_ members: [String: JSONValue]) throws(DescribedError) {
     for (name, needed) in [("grant_types", "authorization_code"), ("response_types", "code")] {
       guard let value = members[name] else { continue }
       guard case .array(let values) = value, values.contains(.string(needed)) else {
         throw DescribedError("its \(name) lack \(needed)")
       }
     }
+  }
+
+  static func redirects(
+    in members: [String: JSONValue], where isAllowed: (String) -> Bool
+  ) throws(DescribedError) -> [String] {
     guard case .array(let values)? = members["redirect_uris"], !values.isEmpty else {
       throw DescribedError("its redirect_uris are missing")
     }
-    var uris: [String] = []
-    for value in values {
-      guard let uri = value.string, ConfiguredClient.isSafe(uri) else {
-        throw DescribedError("one of its redirect_uris is not allowed")
-      }
-      uris.append(uri)
-    }
-    redirectURIs = uris
-    name = members["client_name"]?.string.flatMap(ClientDocument.shown)
+    let uris = values.compactMap(\.string).filter(isAllowed)
+    guard uris.count == values.count else { throw DescribedError("one of its redirect_uris is not allowed") }
+    return uris
   }
 
-  /// Returns a name without characters that could make it look like another, or hide the host that follows it.
-  private static func shown(_ name: String) -> String? {
-    let plain = name.unicodeScalars.filter { scalar in
+  /// Returns the name without characters that are not visible, could make it look like another, or hide what follows it; `nil` if
+  /// nothing is left.
+  ///
+  /// - Parameter most: the number of scalars, so that marks cannot be piled up on a character.
+  static func name(in members: [String: JSONValue], upTo most: Int) -> String? {
+    let visible = (members["client_name"]?.string ?? "").unicodeScalars.filter { scalar in
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
-      default: scalar != "(" && scalar != ")"
+      default: scalar != "(" && scalar != ")" && !scalar.properties.isDefaultIgnorableCodePoint && scalar != "\u{2800}"
       }
     }
-    let text = String(String.UnicodeScalarView(plain)).prefix(64).trimmingPrefix { $0.isWhitespace }
-    return text.isEmpty ? nil : String(text)
+    let text = String(String.UnicodeScalarView(visible.drop { $0.properties.isWhitespace }.prefix(most)))
+    return text.isEmpty ? nil : text
   }
 
   /// Whether a key has its private or symmetric part.

@@ -25,6 +25,7 @@ struct OpenAPIDocument: Sendable {
       throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "no OpenAPI document"))
     }
     if configuration.administrators.isEmpty { paths = paths.filter { !$0.key.hasPrefix("/admin/") } }
+    if configuration.clientRegistration == nil { paths["/oauth/register"] = nil }
     if configuration.appleApps.isEmpty { paths[AppAssociations.applePath] = nil }
     if configuration.androidApps.isEmpty { paths[AppAssociations.androidPath] = nil }
     let metadata = paths.removeValue(forKey: "/.well-known/oauth-authorization-server")

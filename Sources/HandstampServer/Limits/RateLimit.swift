@@ -59,6 +59,8 @@ public struct ServerLimits: Sendable, Hashable {
     case machines = "machines"
     /// Sessions of the former system that are taken over. The subject is their token.
     case takeOvers = "take-overs"
+    /// Clients that register themselves.
+    case registrations = "registrations"
     /// Requests with a wrong secret or assertion of an OAuth client.
     case clientFailures = "client-failures"
     /// Requests with a wrong token of an administrator.
@@ -101,6 +103,7 @@ public struct ServerLimits: Sendable, Hashable {
       perAddress: RateLimit(burst: 100, every: .milliseconds(200)),
       perSubject: RateLimit(burst: 20, every: .seconds(1)),
       overall: RateLimit(burst: 400, every: .milliseconds(10))),
+    .registrations: Rule(perAddress: RateLimit(burst: 10, every: .seconds(360))),
     .clientFailures: Rule(
       perAddress: RateLimit(burst: 20, every: .seconds(10)), overall: RateLimit(burst: 2000, every: .milliseconds(5))),
     .adminFailures: Rule(

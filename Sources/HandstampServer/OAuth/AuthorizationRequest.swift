@@ -19,20 +19,20 @@ struct AuthorizationRequest: Sendable {
   ///
   /// - Throws: an error with a redirect, or one for a page if the client or its redirect URI is not known: the browser must not be sent
   ///   back then.
-  @concurrent init(query: String, clients: ClientDirectory) async throws(OAuthError) {
+  @concurrent init(query: String, clients: ClientDirectory) async throws {
     let fields = try AuthorizationRequest.fields(query)
     guard let id = fields["client_id"], let client = clients[id] else {
-      throw .invalidRequest("This app is not registered with this server.")
+      throw OAuthError.invalidRequest(ClientDirectory.unknown)
     }
     try self.init(fields, of: try await AuthorizationRequest.described(client, clients))
   }
 
-  /// Returns a client as its own document describes it.
+  /// Returns a client as it describes itself.
   @concurrent static func described(
     _ client: ConfiguredClient, _ clients: ClientDirectory
-  ) async throws(OAuthError) -> ConfiguredClient {
-    do throws(DescribedError) { return try await clients.described(client) } catch {
-      throw .invalidRequest("This app's description cannot be used: \(error).")
+  ) async throws -> ConfiguredClient {
+    do { return try await clients.described(client) } catch let error as DescribedError {
+      throw OAuthError.invalidRequest("This app's description cannot be used: \(error).")
     }
   }
 
@@ -48,7 +48,7 @@ struct AuthorizationRequest: Sendable {
   }
 
   private init(_ fields: FormFields, of client: ConfiguredClient) throws(OAuthError) {
-    guard client.flows.contains(.code) else { throw .invalidRequest("This app is not registered with this server.") }
+    guard client.flows.contains(.code) else { throw .invalidRequest(ClientDirectory.unknown) }
     // Only exact matches: a browser that is sent elsewhere takes the code there (RFC 9700 section 4.1).
     guard let redirect = fields["redirect_uri"], client.allows(redirect: redirect) else {
       throw .invalidRequest("The app's return address is not registered with this server.")

@@ -7,7 +7,7 @@ import HandstampJOSE
 import HandstampSupport
 
 /// An OAuth client (RFC 6749 section 2) that users can allow to access their accounts, as configured by the operator,
-/// or as a document of its own describes it. There is no dynamic client registration.
+/// or as it describes itself: in a document, or when it registers (RFC 7591).
 public struct ConfiguredClient: Sendable, Hashable {
   /// A flow by which a client gets tokens. The password and implicit grants are not supported (RFC 9700 section 2).
   public enum Flow: String, Sendable, Hashable, CaseIterable, Codable {
@@ -53,7 +53,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   public internal(set) var redirectURIs: [String]
   public let flows: Set<Flow>
   /// The scopes that it may request. With `openid` it gets ID tokens, with `offline_access` its sessions outlast the browser's.
-  public let scopes: [String]
+  public internal(set) var scopes: [String]
   /// The APIs that it may request tokens for (RFC 8707), besides this server's own.
   public let audiences: [String]
   /// Whether its tokens have the same rights as those of the server's own app: listing and ending sessions, changing the
@@ -155,6 +155,9 @@ public struct ConfiguredClient: Sendable, Hashable {
 
   /// Whether it can authenticate itself, by a secret or by a key.
   public var isConfidential: Bool { secretHash != nil || !keys.isEmpty }
+
+  /// Whether it has registered itself (RFC 7591), and no operator knows it.
+  package var hasRegisteredItself: Bool { RegisteredClient.isID(id) }
 
   /// Returns the `jwks` of a client from a file: a JWK Set as it is, or a public key in PEM. `nil` for any other text.
   package static func keySet(_ text: String) -> String? {

@@ -26,6 +26,7 @@ extension FixedDocument {
     json.add("userinfo_endpoint", issuer + "/oauth/userinfo")
     json.add("pushed_authorization_request_endpoint", issuer + "/oauth/par")
     json.add("end_session_endpoint", issuer + "/oauth/logout")
+    if configuration.clientRegistration != nil { json.add("registration_endpoint", issuer + "/oauth/register") }
     // No registered parameter: clients of Handstamp know by it that the server is one of their own.
     json.add("handstamp_api", issuer + "/v1")
     // The same: `rotation_key` is accepted with codes and refresh tokens, and makes repeats safe.
@@ -64,7 +65,8 @@ extension FixedDocument {
     json.add("request_uri_parameter_supported", false)
     json.add("backchannel_logout_supported", true)
     json.add("backchannel_logout_session_supported", true)
-    let scopes = Set(configuration.clients.flatMap(\.scopes) + (configuration.clientDocuments?.scopes ?? [])).sorted()
+    let strangers = [configuration.clientDocuments?.rights, configuration.clientRegistration].compactMap(\.self)
+    let scopes = Set(configuration.clients.flatMap(\.scopes) + strangers.flatMap(\.scopes)).sorted()
     if !scopes.isEmpty { json.add("scopes_supported", scopes) }
     self.init(json.finished, cacheControl: "public, max-age=300", isForAllOrigins: true)
   }

@@ -81,6 +81,8 @@ struct TokenController: Sendable {
     case .issued(let issue):
       // A key that the session is not bound to proves nothing, and takes no room.
       if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
+      // If it fails, a later refresh does it.
+      _ = try? await registry.keepClient(of: issue.row, now: now)
       let known = try await responses.claims(of: issue.row.account, for: issue.grant, from: registry)
       return .oauth(
         try responses.tokens(
@@ -174,6 +176,7 @@ struct TokenController: Sendable {
       // If two requests had one proof, either session is bound to its key.
       if let proof { proofs.use(proof, at: clock.now) }
       if !new.isRepeated { recorder.recordSignIn(new.row, logger: logger) }
+      _ = try? await registry.keepClient(of: new.row, now: clock.now)
       let claims = try await responses.claims(of: new.account.id, for: new.grant, from: registry)
       return .oauth(try responses.signedIn(new, about: claims, nonce: nonce))
     case .pending: throw OAuthError(isPaced ? "authorization_pending" : "slow_down")

@@ -106,7 +106,8 @@ struct LogoutPageController: Sendable {
   private func confirmPage(_ ask: Ask, _ visit: BrowserRequest) -> Response {
     var page = Page(name: "logout", title: "logout.title", leadsTo: ask.target)
     page.context = [
-      "app": ask.client.map { .object(["name": .text($0.name)]) }, "person": visit.account?.person,
+      "app": ask.client.map { .object(web.pages.app($0.id, named: $0.name, in: visit.place.language)) },
+      "person": visit.account?.person,
     ]
     return web.show(page, visit)
   }

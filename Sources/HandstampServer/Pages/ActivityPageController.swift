@@ -121,8 +121,8 @@ struct ActivityPageController: Sendable {
     case .accountDisabled, .accountEnabled, .accountDeleted, .accountExported, .importBegan, .accountsImported,
       .groupsChanged, .reauthenticated, .resetCodeIssued, .sessionEnded, .sessionsEnded, .refreshRepeated,
       .codeRepeated,
-      .machineToken, .machineTokensEnded, .webhookAdded, .webhookRemoved, .webhookRestarted, .webhookSecretMade,
-      .keyAdded, .keyUsed,
+      .machineToken, .machineTokensEnded, .clientRegistered, .clientRemoved, .webhookAdded, .webhookRemoved,
+      .webhookRestarted, .webhookSecretMade, .keyAdded, .keyUsed,
       .keyRetired, .backedUp, .restored, nil:
       return nil
     }

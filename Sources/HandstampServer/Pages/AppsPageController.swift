@@ -25,7 +25,7 @@ struct AppsPageController: Sendable {
         let used = (rows.filter { $0.client?.id == consent.client }.map(\.lastSeenAt) + [consent.lastUsedAt])
           .compactMap(\.self).max()
         return .object([
-          "id": .text(consent.client), "name": .text(name(of: consent)),
+          "id": .text(consent.client), "name": app(consent, call)["name"],
           "scopes": .list(
             consent.scopes.map { scope in
               .text(
@@ -38,15 +38,18 @@ struct AppsPageController: Sendable {
     return web.show(page, call.visit)
   }
 
-  private func name(of consent: Consent) -> String { clients.configured(consent.client)?.name ?? consent.name }
+  private func app(_ consent: Consent, _ call: AccountRequest) -> PageContext {
+    let name = clients.configured(consent.client)?.name ?? consent.name
+    return web.pages.app(consent.client, named: name, in: call.visit.place.language)
+  }
 
   @concurrent private func remove(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "remove", let id = call.visit.form?["app"] else { return web.unknownAction(call.visit) }
     let apps = try await web.registry.apps(of: call.account.id, now: web.clock.now)
     guard let consent = apps.first(where: { $0.client == id }) else { return try await show(call) }
     try await web.service.withdrawConsent(to: id, by: call.owner)
-    let app: PageValue = .object(["name": .text(name(of: consent))])
-    return try await show(call, notice: .good(PageText("notice.app_removed", ["app": app])))
+    return try await show(
+      call, notice: .good(PageText("notice.app_removed", ["app": .object(app(consent, call))])))
   }
 }
 #endif

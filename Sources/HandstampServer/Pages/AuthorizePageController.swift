@@ -179,7 +179,7 @@ struct AuthorizePageController: Sendable {
 
   private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: BrowserRequest) -> Response
   {
-    let app: PageContext = ["name": .text(asked.client.name)]
+    let app = web.pages.app(asked.client.id, named: asked.client.name, in: visit.place.language)
     var page = Page(
       name: "consent", title: PageText("consent.title", ["app": .object(app)]), leadsTo: asked.grant.redirectURI)
     let origin = Origin(asked.grant.redirectURI)

@@ -106,7 +106,7 @@ struct DevicePageController: Sendable {
       return codePage(user.account, visit, typed: typed, isWrong: true)
     }
     if let detour = try await detour(code, grant, user, visit, query) { return detour }
-    let app: PageContext = ["name": .text(grant.clientName)]
+    let app = web.pages.app(grant.client, named: grant.clientName, in: visit.place.language)
     var page = Page(name: "device_allow", title: PageText("device_allow.title", ["app": .object(app)]))
     page.context = [
       "app": .object(app), "person": user.account.person, "user_code": .text(code.text),

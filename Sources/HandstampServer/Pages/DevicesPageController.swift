@@ -42,7 +42,8 @@ struct DevicesPageController: Sendable {
     let ordered = rows.filter { $0.id == user.row.id } + rows.filter { $0.id != user.row.id }
     func shown(_ row: SessionRow) -> PageContext {
       [
-        "id": .text(row.id.rawValue), "icon": .text(row.icon), "name": .text(name(row, visit)),
+        "id": .text(row.id.rawValue), "icon": .text(row.icon),
+        "name": web.pages.app(row.client?.id ?? "", named: name(row, visit), in: visit.place.language)["name"],
         "is_current": .flag(if: row.id == user.row.id), "seen": dates.relative(row.lastSeenAt),
         "signed_in": dates.relative(row.createdAt),
       ]

@@ -3,6 +3,13 @@ import HandstampPages
 import HandstampRegistry
 
 extension PageWriter {
+  /// A client in the texts of a page. The name of one that registered itself is its own choice, and every page says so.
+  func app(_ id: String, named name: String, in language: String) -> PageContext {
+    guard RegisteredClient.isID(id) else { return ["name": .text(name)] }
+    let shown = text(PageText("app.registered", ["name": .text(name)]), in: language)
+    return ["name": .text(shown), "registered": .flag]
+  }
+
   /// The permissions of a client, in words.
   func scopes(_ scope: String, of account: AccountRecord, in language: String) -> PageValue {
     .list(

@@ -18,7 +18,7 @@ extension WebSessions {
     var page = Page(name: "second_factor", title: "second_factor.title", status: status, notice: notice)
     page.context = [
       "proof": .text(halfSignIn.proof(of: account, in: visit, at: clock.now)),
-      "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
+      "app": app(purpose, visit),
       "cancel": .text(ifPresent: purpose.cancel), "here": .text(visit.place.here),
       "next": purpose.next.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]

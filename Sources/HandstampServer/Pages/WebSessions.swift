@@ -183,6 +183,11 @@ struct WebSessions: Sendable {
     var hasMail = false
   }
 
+  /// The client that asked for a sign-in, in the texts of its pages.
+  func app(_ purpose: Purpose, _ visit: BrowserRequest) -> PageValue? {
+    purpose.asked.map { .object(pages.app($0.client.id, named: $0.client.name, in: visit.place.language)) }
+  }
+
   func signInPage(
     _ visit: BrowserRequest, _ purpose: Purpose = Purpose(), email: String? = nil, error: PageText? = nil,
     notice: PageNotice? = nil, unknownPasskey: String? = nil, status: HTTPResponse.Status = .ok
@@ -201,7 +206,7 @@ struct WebSessions: Sendable {
     page.context = [
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
       "who": .text(known ?? visit.account?.shownName ?? ""),
-      "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
+      "app": app(purpose, visit),
       "confirm": .flag(if: confirms), "cancel": .text(ifPresent: purpose.cancel),
       "can_sign_up": .flag(if: !confirms && service.signUp != .closed && hasPasswordPages),
       "passkeys": .flag(if: hasPasskeys), "passkey_only": .flag(if: !hasPassword),

@@ -129,8 +129,8 @@ import Testing
     let given = try await settings([
       "client-documents": "profile, read", "client-document-audiences": "https://api.example.org/mcp",
     ]).configuration.clientDocuments
-    #expect(given?.scopes == ["profile", "read"])
-    #expect(given?.audiences == ["https://api.example.org/mcp"])
+    #expect(given?.rights.scopes == ["profile", "read"])
+    #expect(given?.rights.audiences == ["https://api.example.org/mcp"])
     for flags in [["client-document-audiences": "https://api.example.org"], ["client-documents": "a\"b"]] {
       await #expect(throws: CommandError.self) { try await settings(flags) }
     }

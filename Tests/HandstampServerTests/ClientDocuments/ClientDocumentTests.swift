@@ -42,7 +42,7 @@ private final class ScriptedInternet: Sendable {
   var documents: ClientDocuments {
     ClientDocuments(
       ClientDocumentSettings(
-        scopes: [],
+        rights: StrangerRights(scopes: []),
         source: PinnedNetwork(
           resolve: { _ in self.addresses.withLock { $0 }.compactMap { IPAddress($0) } },
           connect: { _, address in Connection(internet: self, address: address) }, close: { _ in })),

@@ -51,7 +51,7 @@ private final class DocumentHost: Sendable {
       connect: { host, address in CleartextTransport(host: host, address: address, port: port) },
       close: { await ($0 as? CleartextTransport)?.base.shutdown() })
     var settings = ClientDocumentSettings(
-      scopes: ["profile", "read"], audiences: ["https://api.example.org"], source: source)
+      rights: StrangerRights(scopes: ["profile", "read"], audiences: ["https://api.example.org"]), source: source)
     settings.allowsPrivate = isForTests
     return settings
   }

@@ -16,6 +16,7 @@ import Testing
       $0.administrators = administrators
       $0.appleApps = isFull ? [apple] : []
       $0.androidApps = isFull ? [android] : []
+      $0.clientRegistration = isFull ? StrangerRights(scopes: ["profile"]) : nil
     } body: { test async throws in
       let routes = Set(test.server.routes.all.flatMap { route in route.methods.map { "\($0) \(route.path)" } })
       let answer = try await test.client.get("/openapi.json")

@@ -1,0 +1,104 @@
+package import HandstampCore
+import HandstampSupport
+
+/// A client that has registered itself (RFC 7591). Anyone can do that: what it says of itself is not verified.
+package struct RegisteredClient: Sendable, Hashable {
+  /// How many there may be. Of those that register at the same instant, some may be one more.
+  package static let most = 1000
+  /// How long one is remembered that has begun no session.
+  package static let trial = Duration.seconds(86_400)
+  /// How long one is remembered after its last session.
+  package static let memory = Duration.seconds(90 * 86_400)
+  private static let prefix = "registered-"
+
+  /// The `client_id`.
+  package let id: String
+  /// `nil` if it gives itself none.
+  package let name: String?
+  package let redirectURIs: [String]
+  package let scopes: [String]
+  package let registeredAt: UnixTime
+
+  /// Whether an ID is one of those that are given to clients here, remembered or not: pages have the ID alone.
+  package static func isID(_ id: String) -> Bool { id.hasPrefix(prefix) && id.utf8.count == prefix.utf8.count + 22 }
+
+  fileprivate static func drawn(from source: inout some RandomNumberGenerator) -> String {
+    prefix + Base64URL.encode(randomBytes(16, from: &source))
+  }
+}
+
+extension RegisteredClient: StoredPayload {
+  package var fields: [String: String?] {
+    [
+      "client": id, "name": name, "redirects": redirectURIs.joined(separator: " "),
+      "scope": scopes.joined(separator: " "), "registered": String(registeredAt.milliseconds),
+    ]
+  }
+
+  package init?(fields: [String: String]) {
+    guard let id = fields["client"], let redirects = fields["redirects"], let scope = fields["scope"],
+      let registered = fields.time("registered")
+    else { return nil }
+    self.init(
+      id: id, name: fields["name"], redirectURIs: redirects.split(separator: " ").map(String.init),
+      scopes: scope.split(separator: " ").map(String.init), registeredAt: registered)
+  }
+}
+
+extension Registry {
+  private static let registrations = "registrations"
+
+  private static func registrationID(_ client: String) -> StoredItemID { StoredItemID(.registration, client) }
+
+  /// Returns the clients that have registered themselves, the oldest first.
+  package func registeredClients(now: UnixTime) async throws(RegistryError) -> [RegisteredClient] {
+    try await liveItems(.registration, of: Registry.registrations, now: now)
+      .compactMap { PayloadCoding.value(RegisteredClient.self, $0.payload) }
+  }
+
+  /// Returns a client that has registered itself; `nil` if it was never here, or is forgotten.
+  package func registeredClient(_ id: String, now: UnixTime) async throws(RegistryError) -> RegisteredClient? {
+    try await liveItem(Registry.registrationID(id), now: now)
+      .flatMap { PayloadCoding.value(RegisteredClient.self, $0.payload) }
+  }
+
+  /// Registers a client. Returns `nil` if there are ``RegisteredClient/most``.
+  package func register(
+    name: String?, redirectURIs: [String], scopes: [String], now: UnixTime
+  ) async throws(RegistryError) -> RegisteredClient? {
+    guard try await registeredClients(now: now).count < RegisteredClient.most else { return nil }
+    var source = source
+    let client = RegisteredClient(
+      id: RegisteredClient.drawn(from: &source), name: name, redirectURIs: redirectURIs, scopes: scopes,
+      registeredAt: now)
+    let item = StoredItem(
+      id: Registry.registrationID(client.id), kind: .registration, subject: Registry.registrations,
+      payload: PayloadCoding.text(client), createdAt: now, expiresAt: now.advanced(by: RegisteredClient.trial))
+    try await write([.createItem(item), audited(.clientRegistered, details: details(client.id), at: now)])
+    return client
+  }
+
+  /// Remembers a client that has registered itself for as long as one of its sessions may last, and ``RegisteredClient/memory``. Writes
+  /// at most once a day; what another server writes at the same time is as good.
+  package func keepClient(of row: SessionRow, now: UnixTime) async throws(RegistryError) {
+    guard let client = row.client?.id, RegisteredClient.isID(client),
+      let item = try await liveItem(Registry.registrationID(client), now: now)
+    else { return }
+    var next = item
+    next.expiresAt = (row.expiry ?? now).advanced(by: RegisteredClient.memory)
+    guard next.expiresAt.since(item.expiresAt) >= .seconds(86_400) else { return }
+    _ = try await write([.replaceItem(next, expecting: item.revision)], [])
+  }
+
+  /// Forgets a client that has registered itself. Returns whether it was here.
+  package func forgetClient(_ id: String, now: UnixTime) async throws(RegistryError) -> Bool {
+    for _ in 0..<Registry.attempts {
+      guard let item = try await liveItem(Registry.registrationID(id), now: now) else { return false }
+      let audit = audited(.clientRemoved, details: details(id), at: now)
+      if try await write([.removeItem(item), audit], []) { return true }
+    }
+    throw Registry.contention
+  }
+
+  private func details(_ client: String) -> String { JSONText([("client", client)]).text }
+}
