@@ -6,7 +6,7 @@ import HandstampStorage
 /// released migration is never changed.
 enum PostgresSchema {
   /// The statements of each version, the first one first.
-  static let migrations = [first, second, third, fourth, fifth, sixth]
+  static let migrations = [first, second, third, fourth, fifth, sixth, persistence]
   static var version: Int64 { Int64(migrations.count) }
   /// The version in which addresses have the keys that they have now.
   static let addressKeys = 6
@@ -47,6 +47,9 @@ enum PostgresSchema {
 
   /// After the keys of addresses: whoever waits for a code by one whose key may have changed asks for another one.
   private static let sixth = ["DELETE FROM handstamp.ticket WHERE email ~ '[^ !#-~]'"]
+
+  /// Adds how a session is kept where it began; without a value, persistently.
+  private static let persistence = ["ALTER TABLE handstamp.session ADD COLUMN persistence text COLLATE \"C\""]
 
   /// Texts compare by their bytes. Times and durations are milliseconds.
   private static let first = [

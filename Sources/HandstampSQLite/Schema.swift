@@ -38,6 +38,9 @@ enum Schema {
     migrator.registerMigration("10") { db in
       try renewAddressKeys(db)
     }
+    migrator.registerMigration("11") { db in
+      try db.execute(sql: persistence)
+    }
     return migrator
   }
 
@@ -212,6 +215,9 @@ enum Schema {
 
   /// Adds how the user of a session has proved to be the account's owner.
   private static let ninth = "ALTER TABLE session ADD COLUMN methods TEXT"
+
+  /// Adds how a session is kept where it began; without a value, persistently.
+  private static let persistence = "ALTER TABLE session ADD COLUMN persistence TEXT"
 
   /// Gives the addresses of accounts the keys that they have now. Whoever waits for a code by such an address asks for another one.
   private static func renewAddressKeys(_ db: Database) throws {

@@ -26,7 +26,7 @@ extension SessionRow: StoredRecord {
   package static let columns = """
     id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
     end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
-    client, scope, audience, authenticated_at, browser, pending, methods, revision
+    client, scope, audience, authenticated_at, browser, pending, methods, persistence, revision
     """
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
@@ -54,8 +54,9 @@ extension SessionRow: StoredRecord {
     let browser = try columns.optionalText().map { DeviceID($0) }
     let pending: PendingSession? = try columns.optionalWord()
     let methods = AuthenticationMethods(text: try columns.optionalText())
+    let persistence: SessionPersistence? = try columns.optionalWord()
     self.init(
-      session: session, account: account, device: device, kind: kind,
+      session: session, account: account, device: device, kind: kind, persistence: persistence ?? .persistent,
       client: client.map { SessionClient(id: $0, scope: scope ?? "", audience: audience, browser: browser) },
       counter: UInt64(counter),
       ring: ring,
@@ -74,7 +75,8 @@ extension SessionRow: StoredRecord {
       StoredValue(expiry), StoredValue(dpopThumbprint), StoredValue(pushToken), StoredValue(client?.id),
       StoredValue(client?.scope), StoredValue(client?.audience), StoredValue(authenticatedAt),
       StoredValue(client?.browser?.rawValue), StoredValue(pending?.rawValue),
-      StoredValue(methods.text), .integer(revision),
+      StoredValue(methods.text), StoredValue(persistence == .persistent ? nil : persistence.rawValue),
+      .integer(revision),
     ]
   }
 

@@ -109,7 +109,7 @@ import Testing
     var row = try #require(try await store.sessions(of: account.id).first)
     #expect(row.revision == 7)
     #expect(row.pushToken == nil)
-    #expect(row.methods == [])
+    #expect(row.methods == [] && row.persistence == .persistent)
     #expect(row.device.name == "Phone")
     row.pushToken = Secret("push")
     row.methods = .passwordAndCode

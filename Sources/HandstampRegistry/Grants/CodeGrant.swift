@@ -31,6 +31,8 @@ public struct CodeGrant: Sendable, Hashable {
   var methods: AuthenticationMethods = []
   /// The browser in which it was granted.
   var browser: DeviceID?
+  /// Whether that browser is borrowed.
+  var isBorrowed = false
   /// The session of that browser.
   var session: SessionID?
   /// When the session of that browser ends at the latest.
@@ -54,10 +56,18 @@ public struct CodeGrant: Sendable, Hashable {
   }
 
   /// Whether the client's session ends with that of the browser: an OpenID Connect client's does, unless it was allowed to stay
-  /// (OpenID Connect Back-Channel Logout 1.0 section 2.7).
+  /// (OpenID Connect Back-Channel Logout 1.0 section 2.7); and any client's, if the browser is borrowed.
   package var dependsOnBrowser: Bool {
     let scopes = scope.split(separator: " ")
-    return scopes.contains("openid") && !scopes.contains("offline_access")
+    return isBorrowed || scopes.contains("openid") && !scopes.contains("offline_access")
+  }
+
+  /// Returns the grant as a browser's session would allow it.
+  package func allowed(in row: SessionRow) -> CodeGrant {
+    var grant = self
+    (grant.browser, grant.session, grant.isBorrowed) = (row.device.id, row.id, row.isBorrowed)
+    grant.absoluteExpiry = row.absoluteExpiry
+    return grant
   }
 
   /// The grant of an authorization code, used or not.
@@ -89,6 +99,8 @@ public struct CodeClaim: Sendable, Hashable {
   public var thumbprint: String?
   /// The client's key for this request: a repeat with the same one, and the same in everything else, is the same use of the code.
   public var key: RotationKey?
+  /// How the client keeps the session.
+  public var persistence = SessionPersistence.persistent
 
   public init(
     client: String, redirectURI: String, verifier: Secret?, thumbprint: String? = nil, key: RotationKey? = nil
@@ -112,13 +124,10 @@ extension Registry {
     _ grant: CodeGrant, by user: BrowserSession, for pushed: PushedRequest? = nil, remembered: Consent? = nil,
     now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
-    var grant = grant
+    var grant = grant.allowed(in: user.row)
     grant.authenticatedAt = user.authenticatedAt
     grant.methods = user.methods
     grant.methods.asked = grant.context
-    grant.browser = user.row.device.id
-    grant.session = user.row.id
-    grant.absoluteExpiry = user.row.absoluteExpiry
     let consent = try await consenting(to: grant, of: user.account.id, remembered: remembered, now: now)
     return try await issue(
       .authorizationCode, subject: user.account.id.rawValue, account: user.account.id,
@@ -189,7 +198,8 @@ extension Registry {
   private func origin(of grant: CodeGrant, _ claim: CodeClaim, _ used: OneTimeTokenID) -> SessionOrigin {
     SessionOrigin(
       start: SessionStart(
-        device: .none, kind: claim.key == nil ? .plain : .keyed, thumbprint: claim.thumbprint, key: claim.key),
+        device: .none, kind: claim.key == nil ? .plain : .keyed, claim.persistence, thumbprint: claim.thumbprint,
+        key: claim.key),
       way: .authorizationCode, subject: ["code", Base64URL.encode(used.bytes)],
       client: SessionClient(
         id: grant.client, scope: grant.scope, audience: grant.audience,

@@ -25,6 +25,10 @@ public struct DeviceGrant: Sendable, Hashable {
   var methods: AuthenticationMethods = []
   /// The session in which the user has allowed it.
   var session: SessionID?
+  /// The browser of that session if it is borrowed: the device's session depends on it then.
+  var browser: DeviceID?
+  /// When that browser's session ends at the latest.
+  var absoluteExpiry: UnixTime?
   /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
   var redeemableUntil: UnixTime?
 
@@ -117,6 +121,9 @@ extension Registry {
     answered.methods = user.methods
     answered.methods.asked = grant.context
     answered.session = user.row.id
+    if user.row.isBorrowed {
+      (answered.browser, answered.absoluteExpiry) = (user.row.device.id, user.row.absoluteExpiry)
+    }
     let record = OneTimeTokenRecord(
       id: id, purpose: .deviceCode, subject: allows ? user.account.id.rawValue : waiting.subject,
       account: allows ? user.account.id : nil,
@@ -141,20 +148,23 @@ extension Registry {
   /// is a second use.
   ///
   /// - Parameters:
+  ///   - persistence: how the client keeps the session.
   ///   - key: the client's key for this request.
   ///   - narrow: the grant of the access token within the code's. Called before anything is written.
   public func redeemDevice(
-    _ presented: Secret, client: String, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime,
-    narrow: GrantNarrowing = { $0 }
+    _ presented: Secret, client: String, _ persistence: SessionPersistence = .persistent, thumbprint: String? = nil,
+    key: RotationKey? = nil, now: UnixTime, narrow: GrantNarrowing = { $0 }
   ) async throws(RegistryError) -> CodeOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
     func origin(of grant: DeviceGrant) -> SessionOrigin {
       SessionOrigin(
-        start: SessionStart(device: .none, kind: key == nil ? .plain : .keyed, thumbprint: thumbprint, key: key),
+        start: SessionStart(
+          device: .none, kind: key == nil ? .plain : .keyed, persistence, thumbprint: thumbprint, key: key),
         way: .deviceCode, subject: ["device code", Base64URL.encode(used.bytes)],
-        client: SessionClient(id: client, scope: grant.scope, audience: grant.audience),
-        authenticatedAt: grant.authenticatedAt, methods: grant.methods, isElsewhere: true)
+        client: SessionClient(id: client, scope: grant.scope, audience: grant.audience, browser: grant.browser),
+        authenticatedAt: grant.authenticatedAt, methods: grant.methods, latestExpiry: grant.absoluteExpiry,
+        isElsewhere: true)
     }
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)) else {
@@ -174,9 +184,8 @@ extension Registry {
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }
-      guard let expectations = try await expectations(of: grant.session, mustLive: false, now: now) else {
-        return .denied
-      }
+      let expected = try await expectations(of: grant.session, mustLive: grant.browser != nil, now: now)
+      guard let expectations = expected else { return .denied }
       grant.redeemableUntil = record.expiresAt
       let new = try await redeem(
         record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),

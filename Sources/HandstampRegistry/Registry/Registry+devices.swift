@@ -16,11 +16,12 @@ extension Registry {
     }
   }
 
-  /// The change that remembers the device of a session; `nil` for the session of another client, which has no device.
+  /// The change that remembers the device of a session; `nil` for the session of another client, which has no device, and for one in a
+  /// borrowed browser.
   ///
   /// - Parameter isOut: whether its session was ended from elsewhere. The owner is told when it signs in again.
   func remembering(_ row: SessionRow, isOut: Bool = false) -> RegistryChange? {
-    guard row.client == nil, !row.device.id.rawValue.isEmpty else { return nil }
+    guard row.client == nil, !row.isBorrowed, !row.device.id.rawValue.isEmpty else { return nil }
     return remembering(row.device.id, of: row.account, seenAt: row.lastSeenAt, isOut: isOut)
   }
 

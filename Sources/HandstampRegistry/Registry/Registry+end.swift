@@ -199,7 +199,7 @@ extension Registry {
   ) async throws(RegistryError) -> [SessionRow] {
     for _ in 0..<Registry.attempts {
       var found = try await read(try await rows()).filter { $0.end == nil }
-      if reason.reachesClients { found += try await read(try await dependents(of: found)).filter { $0.id != kept } }
+      found += try await read(try await dependents(of: found, endingAs: reason)).filter { $0.id != kept }
       guard !found.isEmpty || !more.isEmpty else { return [] }
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for row in found {
@@ -232,11 +232,11 @@ extension Registry {
       if more.contains(where: \.replacesAccount) {
         return ended + (try await end(reason, at: provider, now: now, keeping: kept, finally: last, rows: rows))
       }
-      let browsers = reason.reachesClients ? ended.filter { $0.kind == .browser } : []
+      let browsers = ended.filter { $0.takesClients(with: reason) }
       guard !browsers.isEmpty else { return ended }
       return ended
         + (try await end(reason, at: provider, now: now) { () throws(RegistryStoreError) in
-          try await dependents(of: browsers).filter { $0.id != kept }
+          try await dependents(of: browsers, endingAs: reason).filter { $0.id != kept }
         })
     }
     throw Registry.contention

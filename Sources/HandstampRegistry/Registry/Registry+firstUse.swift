@@ -24,19 +24,26 @@ extension Registry {
         return []
       }
       let live = try await liveSessions(of: row.account)
-      let former = live.filter { pending.replaces.contains($0.id) }
       let others = live.filter { $0.id != row.id && !pending.replaces.contains($0.id) }
       guard !others.contains(where: { $0.device.id == row.device.id && $0.pending == nil }) else { return [] }
       var next = row
       next.pending = nil
       next.revision += 1
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
-      for old in former + excess(others, now: now) + (try await left(by: pending, of: row.account)) {
+      let former = live.filter { !row.isBorrowed && pending.replaces.contains($0.id) }
+      let left = try await left(by: pending, of: row)
+      let replaced = try await withClients(former + excess(others, now: now), endingAs: .replaced).filter { old in
+        !left.contains { $0.id == old.id }
+      }
+      for (old, word) in replaced.map({ ($0, EndReason.replaced) }) + left.map({ ($0, .signedOut) }) {
         // A session that had already expired keeps that reason.
-        let reason = old.endReason(at: now) ?? (old.account == row.account ? .replaced : .signedOut)
+        let reason = old.endReason(at: now) ?? word
         ended.append(old.ended(reason, at: now))
         changes += ending(old, SessionEnd(at: now, reason: reason))
-        if old.device.id != row.device.id, let device = remembering(old) { changes.append(device) }
+        // The browser is another person's, as its user says only now.
+        let isDisowned = row.isBorrowed && pending.replaces.contains(old.id) && old.account == row.account
+        let note = isDisowned ? forgetting(old.device.id, of: old.account, now: now) : remembering(old)
+        if old.device.id != row.device.id, let note { changes.append(note) }
       }
       changes.append(.replaceSession(next, expecting: row.revision))
       if try await write(changes, ended.map { .revoked($0, at: now) }) { return ended }
@@ -54,16 +61,24 @@ extension Registry {
         .prefix(max(0, used.count - (most - 1))))
   }
 
-  /// The session of another account that the browser leaves, with those of clients that depend on it.
-  private func left(
-    by pending: PendingSession, of account: AccountID
-  ) async throws(RegistryError) -> [SessionRow] {
+  /// The session of another account that the browser leaves, with those of clients that depend on it. A borrowed browser leaves that
+  /// of the same account as well: it was begun as if the browser were the user's own.
+  private func left(by pending: PendingSession, of next: SessionRow) async throws(RegistryError) -> [SessionRow] {
     var left: [SessionRow] = []
     for id in pending.replaces {
-      guard let row = try await storedSession(id), row.account != account, row.end == nil else { continue }
-      left += try await read([row] + (try await dependents(of: [row])).filter { $0.end == nil })
+      guard let row = try await storedSession(id), row.account != next.account || next.isBorrowed, row.end == nil else {
+        continue
+      }
+      left += try await withClients([row], endingAs: .signedOut)
     }
     return left
+  }
+
+  /// Sessions with those of clients that end with them.
+  private func withClients(
+    _ rows: [SessionRow], endingAs reason: EndReason
+  ) async throws(RegistryError) -> [SessionRow] {
+    rows + (try await read(try await dependents(of: rows, endingAs: reason))).filter { $0.end == nil }
   }
 
   /// The pending sessions that make room for one more of `device`: the oldest that exceed ``PendingSession/most``.

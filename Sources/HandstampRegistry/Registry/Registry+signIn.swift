@@ -214,19 +214,17 @@ extension Registry {
   private func newRow(
     _ account: AccountRecord, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
   ) -> SessionRow {
-    let isBrowser = origin.start.kind == .browser
-    let idle = account.isGuest ? limits.guestIdleLimit ?? limits.idleLimit : limits.idleLimit
-    let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
+    let start = origin.start
+    let life = SessionLife(of: start.kind, start.persistence, isGuest: account.isGuest, in: limits)
     return SessionRow(
-      session: sessionBytes(of: origin), account: account.id, device: origin.start.device, kind: origin.start.kind,
-      client: origin.client, ring: KeyRing(origin.ring), createdAt: now, authenticatedAt: origin.authenticatedAt,
-      methods: origin.methods ?? origin.way.methods,
-      absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
-      idleLimit: isBrowser ? limits.browserIdleLimit : idle,
-      dpopThumbprint: origin.start.thumbprint,
+      session: sessionBytes(of: origin), account: account.id, device: start.device, kind: start.kind,
+      persistence: start.persistence, client: origin.client, ring: KeyRing(origin.ring), createdAt: now,
+      authenticatedAt: origin.authenticatedAt, methods: origin.methods ?? origin.way.methods,
+      absoluteExpiry: [life.absolute.map { now.advanced(by: $0) }, origin.latestExpiry].compactMap(\.self).min(),
+      idleLimit: life.idle, dpopThumbprint: start.thumbprint,
       pending: PendingSession(
-        canBeForgotten: isBrowser || origin.start.key != nil,
-        replaces: former + (origin.start.leaving.map { [$0] } ?? [])))
+        canBeForgotten: start.kind == .browser || start.key != nil,
+        replaces: former + (start.leaving.map { [$0] } ?? [])))
   }
 }
 

@@ -22,13 +22,17 @@ public struct RegistryLimits: Sendable, Hashable {
   /// Time without use after which the session of a guest ends, and the account is deleted ``retention`` later. `nil` is
   /// ``idleLimit``. It counts for sessions that begin from then on.
   public var guestIdleLimit: Duration?
+  /// Time without use after which the session of an app that does not store it ends, if ``idleLimit`` is not shorter. It has no
+  /// absolute limit, for it cannot outlast its program. `nil` is ``idleLimit``.
+  public var ephemeralIdleLimit: Duration?
 
   public init(
     absoluteLimit: Duration? = .seconds(365 * 86_400), idleLimit: Duration? = .seconds(90 * 86_400),
     touchInterval: Duration = .seconds(60), retention: Duration = .seconds(30 * 86_400),
     auditRetention: Duration = .seconds(365 * 86_400), addressRetention: Duration = .seconds(30 * 86_400),
     maxSessions: Int? = nil, browserAbsoluteLimit: Duration? = .seconds(90 * 86_400),
-    browserIdleLimit: Duration? = .seconds(14 * 86_400), guestIdleLimit: Duration? = nil
+    browserIdleLimit: Duration? = .seconds(14 * 86_400), guestIdleLimit: Duration? = nil,
+    ephemeralIdleLimit: Duration? = .seconds(86_400)
   ) {
     self.absoluteLimit = absoluteLimit
     self.idleLimit = idleLimit
@@ -37,6 +41,7 @@ public struct RegistryLimits: Sendable, Hashable {
     self.auditRetention = max(.zero, auditRetention)
     self.addressRetention = max(.zero, addressRetention)
     self.guestIdleLimit = guestIdleLimit
+    self.ephemeralIdleLimit = ephemeralIdleLimit
     self.browserAbsoluteLimit = browserAbsoluteLimit
     self.browserIdleLimit = browserIdleLimit
     self.maxSessions = maxSessions.map { max(1, $0) }

@@ -41,13 +41,15 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - use: the credential that was checked, and the account.
+  ///   - persistence: whether the browser is borrowed. A session that it leaves then ends as signed out, whoever's it is.
   ///   - former: the session of another account in this browser, which ends then as signed out.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check;
   ///   ``RegistryError/oneTimeTokenInvalid`` if `use` was used at the same time, or removed.
   public func beginBrowserSession(
-    by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
+    by use: CredentialUse, on browser: DeviceInfo, _ persistence: SessionPersistence = .persistent,
+    leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> BrowserSession {
-    let start = SessionStart(device: browser, kind: .browser, leaving: former)
+    let start = SessionStart(device: browser, kind: .browser, persistence, leaving: former)
     let new = try await createSession(by: use, start, now: now)
     return browserSession(of: new.row, new.account)
   }
@@ -133,11 +135,14 @@ extension Registry {
     return expected + former + UpstreamDependency.changes(for: row, on: keys.user, keys.session)
   }
 
-  /// Returns the sessions of clients that depend on the sign-in of browsers among `rows`, without those among `rows`.
-  func dependents(of rows: [SessionRow]) async throws(RegistryStoreError) -> [SessionRow] {
+  /// Returns the sessions of clients that depend on the sign-in of browsers among `rows` and end with them for that reason, without
+  /// those among `rows`.
+  func dependents(
+    of rows: [SessionRow], endingAs reason: EndReason
+  ) async throws(RegistryStoreError) -> [SessionRow] {
     var found: [SessionRow] = []
     let known = Set(rows.map(\.id))
-    for browser in rows where browser.kind == .browser {
+    for browser in rows where browser.takesClients(with: reason) {
       found += try await store.sessions(of: browser.account).filter {
         $0.client?.browser == browser.device.id && !known.contains($0.id)
       }

@@ -51,7 +51,7 @@ public struct SessionClient: Sendable, Hashable {
   /// The API that its access tokens are for (RFC 8707). `nil` is the server's own API.
   public let audience: String?
   /// The browser that the user signed in with: when its session is ended, so is this one. `nil` for a session that stands on its
-  /// own, as of a client with the scope `offline_access`.
+  /// own, as of a client with the scope `offline_access`, unless that browser was borrowed.
   public let browser: DeviceID?
 
   public init(id: String, scope: String, audience: String? = nil, browser: DeviceID? = nil) {
@@ -76,6 +76,7 @@ public struct SessionRow: Sendable, Hashable {
   public var device: DeviceInfo
   /// Changes only from plain to keyed.
   public var kind: SessionKind
+  public let persistence: SessionPersistence
   /// `nil` for a session of the server's own app.
   public let client: SessionClient?
   /// How often the refresh token was rotated, which is the counter of the current token.
@@ -108,16 +109,17 @@ public struct SessionRow: Sendable, Hashable {
 
   public init(
     session: SessionBytes, account: AccountID, device: DeviceInfo, kind: SessionKind,
-    client: SessionClient? = nil, counter: UInt64 = 0, ring: KeyRing = KeyRing(), createdAt: UnixTime,
-    authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = [], rotatedAt: UnixTime? = nil,
-    lastSeenAt: UnixTime? = nil, end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil,
-    idleLimit: Duration? = nil, dpopThumbprint: String? = nil, pushToken: Secret? = nil,
-    pending: PendingSession? = nil, revision: Int64 = 0
+    persistence: SessionPersistence = .persistent, client: SessionClient? = nil, counter: UInt64 = 0,
+    ring: KeyRing = KeyRing(), createdAt: UnixTime, authenticatedAt: UnixTime? = nil,
+    methods: AuthenticationMethods = [], rotatedAt: UnixTime? = nil, lastSeenAt: UnixTime? = nil,
+    end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil, idleLimit: Duration? = nil,
+    dpopThumbprint: String? = nil, pushToken: Secret? = nil, pending: PendingSession? = nil, revision: Int64 = 0
   ) {
     self.session = session
     self.account = account
     self.device = device
     self.kind = kind
+    self.persistence = persistence
     self.client = client
     self.counter = counter
     self.ring = ring

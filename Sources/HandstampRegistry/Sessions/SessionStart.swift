@@ -4,6 +4,7 @@ public import HandstampCore
 public struct SessionStart: Sendable, Hashable {
   public var device: DeviceInfo
   public var kind: SessionKind
+  public var persistence: SessionPersistence
   /// The session of another account that a browser leaves.
   public var leaving: SessionID?
   /// The JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
@@ -13,10 +14,10 @@ public struct SessionStart: Sendable, Hashable {
   public var key: RotationKey?
 
   public init(
-    device: DeviceInfo, kind: SessionKind = .keyed, leaving: SessionID? = nil, thumbprint: String? = nil,
-    key: RotationKey? = nil
+    device: DeviceInfo, kind: SessionKind = .keyed, _ persistence: SessionPersistence = .persistent,
+    leaving: SessionID? = nil, thumbprint: String? = nil, key: RotationKey? = nil
   ) {
-    (self.device, self.kind, self.leaving) = (device, kind, leaving)
+    (self.device, self.kind, self.persistence, self.leaving) = (device, kind, persistence, leaving)
     (self.thumbprint, self.key) = (thumbprint, key)
   }
 }

@@ -40,7 +40,7 @@ extension CodeGrant: StoredPayload {
     [
       "client": client, "name": clientName, "redirect": redirectURI, "challenge": challenge, "scope": scope,
       "audience": audience, "thumbprint": thumbprint, "authenticated": authenticatedAt.map { String($0.milliseconds) },
-      "nonce": nonce, "browser": browser?.rawValue, "session": session?.rawValue,
+      "nonce": nonce, "browser": browser?.rawValue, "borrowed": isBorrowed ? "1" : nil, "session": session?.rawValue,
       "until": absoluteExpiry.map { String($0.milliseconds) },
       "methods": methods.text, "redeemable": redeemableUntil.map { String($0.milliseconds) },
     ]
@@ -56,6 +56,7 @@ extension CodeGrant: StoredPayload {
     authenticatedAt = fields.time("authenticated")
     methods = AuthenticationMethods(text: fields["methods"])
     browser = fields["browser"].map { DeviceID($0) }
+    isBorrowed = fields["borrowed"] != nil
     session = fields["session"].map { SessionID($0) }
     absoluteExpiry = fields.time("until")
     redeemableUntil = fields.time("redeemable")
@@ -66,7 +67,8 @@ extension DeviceGrant: StoredPayload {
   package var fields: [String: String?] {
     [
       "client": client, "name": clientName, "scope": scope, "audience": audience, "other": other,
-      "denied": isDenied ? "1" : nil, "session": session?.rawValue,
+      "denied": isDenied ? "1" : nil, "session": session?.rawValue, "browser": browser?.rawValue,
+      "until": absoluteExpiry.map { String($0.milliseconds) },
       "authenticated": authenticatedAt.map { String($0.milliseconds) },
       "acr": context?.rawValue, "max_age": maxAge.map { String($0.components.seconds) },
       "methods": methods.text, "redeemable": redeemableUntil.map { String($0.milliseconds) },
@@ -81,6 +83,8 @@ extension DeviceGrant: StoredPayload {
     self.other = other
     isDenied = fields["denied"] != nil
     session = fields["session"].map { SessionID($0) }
+    browser = fields["browser"].map { DeviceID($0) }
+    absoluteExpiry = fields.time("until")
     authenticatedAt = fields.time("authenticated")
     methods = AuthenticationMethods(text: fields["methods"])
     context = fields["acr"].flatMap { AuthenticationContext(rawValue: $0) }

@@ -94,7 +94,7 @@ enum RegistrySamples {
         absoluteExpiry: start.advanced(by: .seconds(86_400)), idleLimit: .milliseconds(3_600_001),
         dpopThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I", pushToken: Secret("push '; -- 📱")),
       SessionRow(
-        session: bytes(3), account: ada, device: session(3).device, kind: .keyed,
+        session: bytes(3), account: ada, device: session(3).device, kind: .keyed, persistence: .ephemeral,
         client: SessionClient(id: "app", scope: "", browser: DeviceID("browser '; --")), counter: 2,
         ring: ring(.keyed(.zero), .drawn(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),
         lastSeenAt: UnixTime(milliseconds: 0), absoluteExpiry: UnixTime(milliseconds: .max)),
