@@ -84,7 +84,8 @@ struct LogoutPageController: Sendable {
   /// signed in to the client, and need not be asked.
   private func isOf(_ session: SessionID, _ user: BrowserSession) async throws -> Bool {
     guard let row = try await web.registry.storedSession(session), row.account == user.account.id else { return false }
-    return row.client.map { $0.browser == user.row.device.id || $0.scopes.contains("offline_access") } ?? false
+    guard let client = row.client else { return false }
+    return client.browser.map { $0 == user.row.device.id } ?? client.scopes.contains("offline_access")
   }
 
   private func signOut(_ ask: Ask, _ visit: BrowserRequest) async throws -> Response {

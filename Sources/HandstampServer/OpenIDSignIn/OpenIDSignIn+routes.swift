@@ -60,11 +60,12 @@ extension OpenIDSignIn {
     logger.info(
       "Signed in",
       metadata: ["handstamp.provider": "\(provider.id)", "handstamp.session": "\(new.row.id)"])
-    let life = registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest
     return .seeOther(
       outcome.context,
       registry.cookies(of: new, device: known) + [
-        ResponseCookie(name: OpenIDSignIn.tokenCookie, value: sealed(outcome.idToken, of: new), life: life),
+        ResponseCookie(
+          name: OpenIDSignIn.tokenCookie, value: sealed(outcome.idToken, of: new),
+          life: registry.cookieLife(of: new.row)),
         ResponseCookie(name: upstream.cookie, value: nil),
       ])
   }

@@ -41,7 +41,7 @@ struct AuthorizePageController: Sendable {
       return try await allow(ask, by: user, remembered: consent)
     }
     guard !prompt.isSilent else { return refuseSilently(ask) }
-    return consentPage(ask.request, user.account, visit)
+    return consentPage(ask.request, user, visit)
   }
 
   /// The form of the page; or the request of a client, which may be a form, too (section 3.1.2.1). That comes from another site, without
@@ -177,8 +177,8 @@ struct AuthorizePageController: Sendable {
     return back([("error", fault.error), ("error_description", fault.description)], redirect.uri, redirect.state)
   }
 
-  private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: BrowserRequest) -> Response
-  {
+  private func consentPage(_ asked: AuthorizationRequest, _ user: BrowserSession, _ visit: BrowserRequest) -> Response {
+    let account = user.account
     let app = web.pages.app(asked.client.id, named: asked.client.name, in: visit.place.language)
     var page = Page(
       name: "consent", title: PageText("consent.title", ["app": .object(app)]), leadsTo: asked.grant.redirectURI)
@@ -188,7 +188,8 @@ struct AuthorizePageController: Sendable {
       "app": .object(app), "person": account.person,
       "scopes": web.pages.scopes(asked.grant.scope, of: account, in: visit.place.language),
       "apis": .list(asked.grant.audiences.map { .text($0) }), "leads_to": isHere ? nil : origin.map { .text($0.host) },
-      "on_this_computer": .flag(if: isHere), "with_browser": .flag(if: asked.grant.dependsOnBrowser),
+      "on_this_computer": .flag(if: isHere),
+      "with_browser": .flag(if: asked.grant.allowed(in: user.row).dependsOnBrowser),
     ]
     return web.show(page, visit)
   }

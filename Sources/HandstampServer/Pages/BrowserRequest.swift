@@ -25,6 +25,8 @@ struct BrowserRequest: Sendable {
   /// The cookie that forms are tied to; a new one if the request had none.
   var formCookie: String
   var isFormCookieNew: Bool
+  /// Whether the browser was borrowed by the last form that asked.
+  var wasBorrowed: Bool
   /// The language and the address of the page.
   var place: PageReader
   var caller: AccountService.Caller
@@ -33,14 +35,24 @@ struct BrowserRequest: Sendable {
   /// The submitted form; `nil` unless the request is a POST.
   var form: FormFields?
 
-  /// The browser as a device of an account.
-  var browser: DeviceInfo { DeviceInfo(id: DeviceID("browser " + device), name: name, platform: "web") }
+  /// The browser as a device of an account. A borrowed one is another device at each sign-in, so that no account knows it afterwards.
+  var browser: DeviceInfo {
+    DeviceInfo(id: DeviceID("browser " + (isBorrowed ? formCookie : device)), name: name, platform: "web")
+  }
+
+  /// Whether the user says that the browser is another person's. Forms with the box say `asks`, as a box without a tick says nothing.
+  var isBorrowed: Bool { form?["borrowed"] != nil || form?["asks"] != "borrowed" && wasBorrowed }
+
+  var persistence: SessionPersistence { isBorrowed ? .ephemeral : .persistent }
 
   /// The signed-in account; `nil` if the browser is not signed in.
   var account: AccountRecord? { web?.account }
 
-  /// The button that was pressed; of a form that was sent without one, as password managers do, the one that it is for.
-  var action: String? { form?["action"] ?? form?["main"] }
+  /// The button that was pressed; of a form that was sent without one, as password managers do, the one that it is for. The buttons of
+  /// providers are in the form of the other ways to sign in.
+  var action: String? {
+    form?["action"] ?? (form?["provider"] != nil && form?["main"] != "link" ? "provider" : form?["main"])
+  }
 
   /// Whether the form signs in.
   var signsIn: Bool { ["sign-in", "passkey", "provider", "second-factor"].contains(action) }
@@ -57,11 +69,17 @@ struct BrowserRequest: Sendable {
     var reader = place
     reader.token = token
     reader.person = account?.shownName
+    reader.isBorrowed = isBorrowed
     return reader
   }
 
   var cookies: [ResponseCookie] {
-    isFormCookieNew ? [ResponseCookie(name: ResponseCookie.form, value: formCookie)] : []
+    (isFormCookieNew ? [ResponseCookie(name: ResponseCookie.form, value: formCookie)] : []) + choice
+  }
+
+  /// The cookie that keeps what the box says for the steps of a sign-in that have none, such as the way back from a provider.
+  var choice: [ResponseCookie] {
+    isBorrowed == wasBorrowed ? [] : [ResponseCookie(name: ResponseCookie.borrowed, value: isBorrowed ? "1" : nil)]
   }
 }
 

@@ -111,6 +111,7 @@ struct DevicePageController: Sendable {
     page.context = [
       "app": .object(app), "person": user.account.person, "user_code": .text(code.text),
       "scopes": web.pages.scopes(grant.scope, of: user.account, in: visit.place.language),
+      "with_browser": .flag(if: user.row.isBorrowed),
     ]
     return web.show(page, visit)
   }

@@ -108,6 +108,8 @@ struct ResponseCookie: Sendable {
   static let device = "__Host-handstamp-device"
   /// Ties a form to the browser that it was shown in.
   static let form = "__Host-handstamp-form"
+  /// That the browser is another person's, as the user of the last form said.
+  static let borrowed = "__Host-handstamp-borrowed"
   /// The language that its user has chosen.
   static let language = "__Host-handstamp-language"
 
@@ -135,14 +137,21 @@ extension HTTPFields {
 }
 
 extension Registry {
-  /// The cookies of a browser whose session has begun.
+  /// The cookies of a browser whose session has begun. A borrowed one is not recognized later.
   func cookies(of new: BrowserSession, device: String) -> [ResponseCookie] {
-    [
-      ResponseCookie(
-        name: ResponseCookie.session, value: new.cookie.withExposed { $0 },
-        life: limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest),
-      ResponseCookie(name: ResponseCookie.device, value: device, life: Registry.deviceMemory.components.seconds),
-    ]
+    let session = ResponseCookie(
+      name: ResponseCookie.session, value: new.cookie.withExposed { $0 }, life: cookieLife(of: new.row))
+    guard !new.row.isBorrowed else { return [session] }
+    let life = Registry.deviceMemory.components.seconds
+    return [session, ResponseCookie(name: ResponseCookie.device, value: device, life: life)]
+  }
+
+  /// How long a browser keeps the cookies of its session, in seconds; `nil` until it is closed.
+  func cookieLife(of row: SessionRow) -> Int64? {
+    switch row.persistence {
+    case .persistent: limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest
+    case .ephemeral: nil
+    }
   }
 }
 

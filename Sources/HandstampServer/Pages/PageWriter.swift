@@ -15,6 +15,8 @@ struct PageReader: Sendable {
   var token: String?
   /// The name of the signed-in user.
   var person: String?
+  /// Whether the box "This is not my device" has a tick.
+  var isBorrowed = false
   /// A language that the user has just chosen, to be remembered.
   var chosen: String?
 }
@@ -131,6 +133,7 @@ struct PageWriter: Sendable {
     context["css"] = .text("\(base)/assets/\(style)")
     context["js"] = .text("\(base)/assets/\(script)")
     context["base"] = .text(base)
+    context["borrowed"] = .flag(if: reader.isBorrowed)
     // Base64, which needs no escapes.
     context["csrf"] = .text(reader.token.map { "<input type=\"hidden\" name=\"csrf\" value=\"\($0)\">" } ?? "")
     for (name, value) in page.texts { context[name] = text(value) }

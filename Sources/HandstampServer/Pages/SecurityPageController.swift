@@ -31,6 +31,8 @@ struct SecurityPageController: Sendable {
       "password_changed": account.credentialsChangedAt.map { web.dates(call.visit).relative($0) },
       "password_least": web.service.policy.shownLeast,
       "password_locked": .flag(if: try await isLocked(call)), "recovering": .flag(if: call.user.isRecovering),
+      // The passkey would stay on a device of another person.
+      "offers_passkey": .flag(if: !call.user.row.isBorrowed),
     ]
     try await addIdentities(to: &page, call)
     if let passkeys = web.passkeys { try await addPasskeys(of: passkeys.domain, to: &page, call, codes) }

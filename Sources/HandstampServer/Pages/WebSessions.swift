@@ -40,11 +40,12 @@ struct WebSessions: Sendable {
   /// - Parameters:
   ///   - form: the submitted form, if the caller has read it.
   ///   - isForm: whether a POST submits a form; `false` for those of scripts.
+  ///   - isBorrowed: whether a script says that the browser is another person's.
   ///   - outdated: where a form leads to that another tab has outdated by signing in or out; `nil` says that it has expired.
   /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in; ``Redirection``.
   func browserRequest(
-    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ context: some SessionRequestContext,
-    outdated: (BrowserRequest) -> String? = { _ in nil }
+    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, isBorrowed: Bool = false,
+    _ context: some SessionRequestContext, outdated: (BrowserRequest) -> String? = { _ in nil }
   ) async throws -> BrowserRequest {
     var form = read
     if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
@@ -62,7 +63,8 @@ struct WebSessions: Sendable {
       providerOfEnd: provider,
       device: request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
-      formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
+      formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil,
+      wasBorrowed: isBorrowed || request.cookie(ResponseCookie.borrowed) != nil, place: pages.reader(of: request),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     visit.caller.language = visit.place.language
@@ -115,7 +117,7 @@ struct WebSessions: Sendable {
   }
 
   /// Updates when the session was last seen.
-  private func touch(_ web: BrowserSession, _ logger: Logger) async {
+  func touch(_ web: BrowserSession, _ logger: Logger) async {
     // If this update fails, a later request makes it.
     do throws(RegistryError) { try await registry.touch(web.row, now: clock.now) } catch {
       errors.report(error, logger: logger)
@@ -321,28 +323,30 @@ struct WebSessions: Sendable {
 
   /// The session that a sign-up begins in the browser.
   func start(_ visit: BrowserRequest) -> SessionStart {
-    SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
+    SessionStart(device: visit.browser, kind: .browser, visit.persistence, leaving: visit.web?.row.id)
   }
 
   /// Redirects to `target`, and gives the browser the cookies of a session that has begun.
   func redirect(to target: String, with new: BrowserSession, _ visit: BrowserRequest) -> Response {
     .seeOther(
       target,
-      registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
+      registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)]
+        + visit.choice)
   }
 
   /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
   /// until the browser presents the new one.
   func beginOrRenewSession(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
     let (registry, now) = (service.owned(visit.caller), clock.now)
-    // A session in which a lost factor is replaced is one of its own.
-    let isRenewal = visit.web.map { !$0.isRecovering && !use.methods.isRecovering } ?? false
-    if isRenewal, let former = visit.web, former.account.id == use.account.id {
+    // A session in which a lost factor is replaced is one of its own. So is one in a browser that is only now said to be borrowed.
+    if let former = visit.web, former.account.id == use.account.id, !former.isRecovering, !use.methods.isRecovering,
+      former.row.isBorrowed || !visit.isBorrowed
+    {
       return try await registry.reauthenticate(former, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(
-      by: use, on: visit.browser, leaving: (visit.web ?? visit.recovering)?.row.id, now: now)
+      by: use, on: visit.browser, visit.persistence, leaving: (visit.web ?? visit.recovering)?.row.id, now: now)
     recorder.recordSignIn(new.row, logger: visit.caller.logger)
     return new
   }

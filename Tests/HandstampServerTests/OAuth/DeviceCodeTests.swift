@@ -101,6 +101,27 @@ import Testing
     }
   }
 
+  @Test func `of a borrowed browser is signed out with it, and the page says so before`() async throws {
+    try await TestServer.runOAuth { test in
+      for isBorrowed in [false, true] {
+        let (device, browser) = (try await Device(test), Browser(test.client.base))
+        let box = isBorrowed ? Browser.box : []
+        let page = try await browser.fill(
+          "/device", "sign-in", [("email", "ada@example.org"), ("password", TestServer.password)] + box)
+        #expect(page.status == 303)
+        let found = try await browser.fill("/device", "look", [("user_code", device.userCode)])
+        #expect(found.text.contains("access ends with your session in it") == isBorrowed)
+        _ = try await browser.press("allow", on: found, at: "/device", [("user_code", device.userCode)])
+        let session = try TestServer.Session(try await device.ask())
+        test.clock.advance(by: .seconds(900))
+        await Sweeper(server: test.server).sweep()
+        let refreshed = try await OAuthApp().refresh(session.refresh, at: test)
+        #expect(refreshed.json["reason"] as String? == (isBorrowed ? "expired" : nil))
+        #expect(refreshed.status == (isBorrowed ? 400 : 200))
+      }
+    }
+  }
+
   @Test func `learns of a denial`() async throws {
     try await TestServer.runOAuth { test in
       let device = try await Device(test)

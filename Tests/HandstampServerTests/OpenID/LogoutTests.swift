@@ -226,6 +226,25 @@ import Testing
     }
   }
 
+  @Test func `hears of a borrowed browser that was left, also if it may stay`() async throws {
+    try await RelyingParty.run { party, uri in
+      try await TestServer.runOpenID(logout: ["party": uri]) { test in
+        let (browser, app) = (Browser(test.client.base), OAuthApp.party(scope: "openid offline_access"))
+        let signedIn = try await browser.fill(
+          app.page(), "sign-in", [("email", "ada@example.org"), ("password", TestServer.password)] + Browser.box)
+        #expect(signedIn.status == 303)
+        #expect(try await browser.get(app.page()).text.contains("Access ends with your session in this browser"))
+        let tokens = try await app.tokens(browser, at: test)
+        test.clock.advance(by: .seconds(900))
+        await Sweeper(server: test.server).sweep()
+        #expect(await party.tokens(1).count == 1)
+        let refreshed = try await app.refresh(
+          tokens.json["refresh_token"] ?? "", at: test, headers: TestServer.basic("party", TestServer.secret))
+        #expect(refreshed.json["error"] == "invalid_grant")
+      }
+    }
+  }
+
   @Test func `is told again until it has heard, with a token of its own each time`() async throws {
     try await RelyingParty.run { party, uri in
       try await TestServer.runOpenID(logout: ["party": uri]) { test in

@@ -14,7 +14,8 @@ import Testing
       let browser = pair.browser
       let page = try await browser.get("/sign-in")
       #expect(
-        page.text.contains(#"<button class="button wide" name="provider" value="office">Continue with Work</button>"#))
+        page.text.contains(
+          #"<button class="button wide" name="provider" value="office" formnovalidate>Continue with Work</button>"#))
       #expect(try await browser.get("/sign-up").text.contains("Continue with Work"))
       let first = try await pair.signIn("ada@example.org", browser)
       // By the page that the browser came from.

@@ -37,6 +37,9 @@ final class Browser {
     }
   }
 
+  /// The box "This is not my device", checked.
+  static let box = [("asks", "borrowed"), ("borrowed", "yes")]
+
   let base: String
   var cookies: [String: String] = [:]
 
@@ -143,11 +146,12 @@ struct OAuthApp {
   }
 
   func redeem(
-    _ code: String, at test: TestServer, changing: [String: String] = [:], headers: [String: String] = [:]
+    _ code: String, at test: TestServer, changing: [String: String] = [:], remember: String = "",
+    headers: [String: String] = [:]
   ) async throws -> WireClient.Answer {
     let fields = [
       ("grant_type", "authorization_code"), ("client_id", id), ("code", code), ("redirect_uri", redirect),
-      ("code_verifier", verifier),
+      ("code_verifier", verifier), ("remember", remember),
     ]
     return try await test.oauth(
       "/oauth/token", fields.map { ($0.0, changing[$0.0] ?? $0.1) }.filter { !$0.1.isEmpty }, headers: headers)
