@@ -225,6 +225,7 @@ public struct OAuthBackend: Backend {
       }
     }
     let purpose = "\(client.issuer) \(client.id)"
+    if !SignInTurn.remembers { fields.append(("remember", Secret("false"))) }
     return try await SignInTurn.exchange(by: claim, for: purpose, repeats: repeats) {
       [fields] key throws(SessionError) in
       try await tokens(fields + [("rotation_key", key.wireText)], metadata, nonce: nonce, refused)

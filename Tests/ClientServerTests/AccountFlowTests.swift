@@ -100,6 +100,23 @@ final class Post: Mailer {
     }
   }
 
+  @Test func `knows whether the app stores the session`() async throws {
+    try await RealServer.run { server in
+      let (backend, registry) = (server.backend(.asyncHTTPClient), server.server.registry)
+      let controller = SessionController(backend: backend, vault: MemoryVault())
+      _ = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").get()
+      for remember in [true, false] {
+        let facts = try await controller.signIn(remember: remember) {
+          try await backend.signIn(email: "ada@example.org", password: password)
+        }
+        let id = try #require(facts.profile?.id)
+        let rows = try await registry.sessions(of: id, now: SystemClock().now().wall)
+        let row = try #require(rows.first { $0.id == facts.id })
+        #expect(row.persistence == (remember ? .persistent : .ephemeral))
+      }
+    }
+  }
+
   @Test(arguments: Kind.allCases)
   func `a password change needs the current one, and ends the other sessions on request`(_ kind: Kind) async throws {
     try await RealServer.run { server in

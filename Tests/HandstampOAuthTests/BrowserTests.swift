@@ -67,6 +67,20 @@ import Testing
     }
   }
 
+  @Test func `tells Handstamp's own server, and no other, that the session is not stored`() async throws {
+    let ours = StubServer(metadata: StubServer.metadata(more: #","handstamp_rotation_keys":true"#))
+    for (server, isOurs) in [(ours, true), (StubServer(), false)] {
+      server.on("/token", json: StubServer.tokens)
+      for remember in [true, false] {
+        let turn = SignInTurn(by: nil, remember: remember) { () throws(VaultError) in nil }
+        _ = try await SignInTurn.$current.withValue(turn) {
+          try await backend(server).signIn(through: Person.agreeing(), redirectURI: Self.home)
+        }
+      }
+      #expect(server.forms(to: "/token").map { $0["remember"] } == [nil, isOurs ? "false" : nil])
+    }
+  }
+
   @Test func `uses a fresh verifier, state and nonce each time`() async throws {
     let server = StubServer()
     let backend = backend(server, scopes: ["openid"])

@@ -33,7 +33,8 @@ extension Accounts {
     named name: String?, tag: String? = nil, remember: Bool = true, _ perform: () async throws -> TokenResponse
   ) async throws -> AccountID {
     let sent = Locked<RotationKey?>(nil)
-    let turn = SignInTurn(by: nil, keys: keys(remember, sent)) { [index] () async throws(VaultError) in
+    let turn = SignInTurn(by: nil, remember: remember, keys: keys(remember, sent)) {
+      [index] () async throws(VaultError) in
       try UnstoredRefreshes.holding(try await index.lockSignIn(within: SignInTurn.patience)?.unlock)
     }
     defer { turn.end() }

@@ -203,6 +203,7 @@ extension ServerBackend {
     var group: Bool?
     var new_password: String?
     var rotation_key: String?
+    var remember: Bool?
     var code: String?
     var id_token: String?
     var nonce: String?
@@ -210,10 +211,11 @@ extension ServerBackend {
     var mailed_code: String?
     var authorization_code: String?
 
-    /// Adds the key with which the request can be repeated.
+    /// Adds the key with which the request that begins a session can be repeated, and that the session is not stored, if so.
     func keyed(_ key: RotationKey) -> Body {
       var body = self
       body.rotation_key = key.wireText.exposed
+      if !SignInTurn.remembers { body.remember = false }
       return body
     }
   }

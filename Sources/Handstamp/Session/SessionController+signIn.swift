@@ -5,7 +5,7 @@ import HandstampSupport
 extension SessionController {
   /// The turn of one sign-in. Its keys are stored in the vault, unless the session is only in memory.
   nonisolated func signInTurn(by claim: SignInClaim?, _ remember: Bool) -> SignInTurn {
-    SignInTurn(by: claim, keys: keys(remember)) { [self] () async throws(VaultError) in
+    SignInTurn(by: claim, remember: remember, keys: keys(remember)) { [self] () async throws(VaultError) in
       if remember {
         return try UnstoredRefreshes.holding(try await vault.signInLock(within: SignInTurn.patience).unlock)
       }

@@ -273,8 +273,9 @@ public actor SessionController {
   ///
   /// - Parameters:
   ///   - remember: whether the session is stored in the vault. `false`: it is only in memory, lost when the program exits, and
-  ///     then valid at the server until it expires there; only its end is recorded in the vault, for its revocation. A session
-  ///     that the vault holds ends in either case. Default `true`.
+  ///     then valid at the server until it expires there, at Handstamp's own after a day without use unless the operator chose
+  ///     otherwise; only its end is recorded in the vault, for its revocation. A session that the vault holds ends in either
+  ///     case. Default `true`.
   ///   - perform: obtains the tokens.
   /// - Throws: the error of `perform`, unchanged. ``SessionError/cancelled`` in place of a `CancellationError` or
   ///   ``TransportError/cancelled``, and if the calling task is cancelled or another sign-in or a sign-out takes precedence.

@@ -96,6 +96,10 @@ extension ServeSettings: SettingGroup {
       "end a guest's session after this long without use; its account is deleted when the session is",
       unset: "as idle-limit", .duration(), to: \.limits.guestIdleLimit)
     ServeSetting(
+      "ephemeral-idle-limit",
+      "end a session of an app that stores nothing after this long without use, however old it is", default: "1d",
+      .duration(), to: \.limits.ephemeralIdleLimit)
+    ServeSetting(
       "browser-absolute-limit", "end a browser's session this long after sign-in", default: "90d", .duration(),
       to: \.limits.browserAbsoluteLimit)
     ServeSetting(

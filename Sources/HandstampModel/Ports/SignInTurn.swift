@@ -39,18 +39,21 @@ public final class SignInTurn: Sendable {
   private let state = Locked(State.free)
   private let named: Locked<SignInClaim?>
   let keys: SignInKeys?
+  private let remembers: Bool
   /// The keys that this sign-in has sent, by purpose.
   let sent = Locked<[String: RotationKey]>([:])
 
   /// - Parameters:
   ///   - claim: how the user signs in; `nil` if whoever calls the server says it.
+  ///   - remember: whether the session is stored.
   ///   - keys: stores the keys of requests; `nil` keeps them for this sign-in alone.
   ///   - lock: acquires the lock; `nil` if the sign-in continues without one.
   package init(
-    by claim: SignInClaim?, keys: SignInKeys? = nil,
+    by claim: SignInClaim?, remember: Bool = true, keys: SignInKeys? = nil,
     _ lock: @escaping @Sendable () async throws(VaultError) -> Release?
   ) {
     named = Locked(claim)
+    remembers = remember
     self.keys = keys
     self.lock = { do throws(VaultError) { return .success(try await lock()) } catch { return .failure(error) } }
   }
@@ -81,6 +84,9 @@ public final class SignInTurn: Sendable {
       named = SignInClaim(named?.method ?? claim.method, as: named?.address ?? claim.address)
     }
   }
+
+  /// Whether the session of the sign-in is stored. The server is told if it is not: it ends the session once it is unused.
+  package static var remembers: Bool { current?.remembers ?? true }
 
   /// How the user signs in.
   package var claim: SignInClaim { named.withLock { $0 } ?? SignInClaim(.other) }

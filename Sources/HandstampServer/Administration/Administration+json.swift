@@ -61,6 +61,7 @@ extension SessionRow {
     device.add("name", self.device.name)
     device.add("platform", self.device.platform)
     json.add("device", device)
+    json.add("persistence", persistence.rawValue)
     if let client {
       json.add("client", client.id)
       json.add("scope", client.scope)

@@ -29,16 +29,19 @@ struct BrowserSessionController: Sendable {
       json.add("signed_in", false)
       return .json(json)
     }
+    await web.touch(user, context.logger)
     return .json(BrowserSessionController.state(of: user))
   }
 
   /// `POST /v1/session`: signs in with a password, and the one-time password that the account may ask for, or with a passkey's answer
   /// (`AuthenticationResponseJSON` as a text). If the browser is signed in to the account, the user has proved it
   /// again. There is another cookie, and another CSRF token, each time; the former ones count until the browser has presented them.
+  /// With `remember` `false` the browser is borrowed, as with the box of the pages.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(upTo: bodyLimit)
-    let visit = try await web.browserRequest(request, isForm: false, context)
+    let isBorrowed = try body.persistence() == .ephemeral
+    let visit = try await web.browserRequest(request, isForm: false, isBorrowed: isBorrowed, context)
     let new: BrowserSession
     if let answer = try body.optionalText("passkey") {
       new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
@@ -74,6 +77,7 @@ struct BrowserSessionController: Sendable {
   /// there is nothing to refresh it with but the cookie.
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard let user = try await cookies.session(of: request, context.logger) else { throw ProblemError.notSignedIn }
+    await web.touch(user, context.logger)
     // As old as the proof that the cookie shows.
     return .json(try responses.tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods)))
   }

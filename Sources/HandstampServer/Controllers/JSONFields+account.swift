@@ -24,6 +24,11 @@ extension JSONFields {
     return key
   }
 
+  /// How the client keeps a session that the request begins: `remember` is `false` if it stores nothing.
+  func persistence() throws(ProblemError) -> SessionPersistence {
+    try contains("remember") && !flag("remember") ? .ephemeral : .persistent
+  }
+
   /// A client's description of its device. Shown to the account's owner and not trusted.
   func device() throws(ProblemError) -> DeviceInfo {
     let fields = try object("device")

@@ -109,9 +109,10 @@ struct TokenController: Sendable {
     guard verifier != nil || client.codeProtection != .pkce else {
       throw OAuthError.invalidRequest("code_verifier is missing")
     }
-    let claim = CodeClaim(
+    var claim = CodeClaim(
       client: client.id, redirectURI: redirect, verifier: verifier, thumbprint: proof?.thumbprint,
       key: try rotationKey(form))
+    claim.persistence = try persistence(form)
     let scopes = try TokenScopeRequest(form, of: client, at: issuer)
     let outcome = try await registry.redeemCode(
       Secret(code), claim, endsRepeated: endsRepeatedCodes, now: clock.now, narrow: scopes.narrowed)
@@ -144,6 +145,15 @@ struct TokenController: Sendable {
     return key
   }
 
+  /// How a client that redeems a code keeps the session, as in the JSON API.
+  private func persistence(_ form: FormFields) throws -> SessionPersistence {
+    switch form["remember"] {
+    case nil, "true": .persistent
+    case "false": .ephemeral
+    case .some: throw OAuthError.invalidRequest("remember must be true or false")
+    }
+  }
+
   /// Answers a polling device (RFC 8628 section 3.4).
   private func redeemDevice(
     _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
@@ -159,7 +169,7 @@ struct TokenController: Sendable {
     guard isPaced || key != nil else { throw OAuthError("slow_down") }
     let scopes = try TokenScopeRequest(form, of: client, at: issuer)
     let outcome = try await registry.redeemDevice(
-      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: key, now: now,
+      presented.secret, client: client.id, try persistence(form), thumbprint: proof?.thumbprint, key: key, now: now,
       narrow: scopes.narrowed)
     return try await response(to: outcome, of: client, scopes, proof, isPaced: isPaced, logger)
   }

@@ -20,7 +20,7 @@ struct SessionIssuer: Sendable {
   func start(
     of request: Request, _ body: JSONFields, replacing session: AuthenticatedSession? = nil
   ) throws -> (SessionStart, DPoPVerifier.Proof?) {
-    var start = SessionStart(device: try body.device(), key: try body.rotationKey())
+    var start = SessionStart(device: try body.device(), try body.persistence(), key: try body.rotationKey())
     start.thumbprint = session?.thumbprint
     guard start.thumbprint == nil else { return (start, nil) }
     let proof = try proofs.check(request, token: nil, at: clock.now)
