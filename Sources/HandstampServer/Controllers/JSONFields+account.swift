@@ -26,7 +26,8 @@ extension JSONFields {
 
   /// How the client keeps a session that the request begins: `remember` is `false` if it stores nothing.
   func persistence() throws(ProblemError) -> SessionPersistence {
-    try contains("remember") && !flag("remember") ? .ephemeral : .persistent
+    guard contains("remember") else { return .persistent }
+    return try flag("remember") ? .persistent : .ephemeral
   }
 
   /// A client's description of its device. Shown to the account's owner and not trusted.
