@@ -71,7 +71,7 @@ private final class RegistrationOffice: Sendable {
 
   private var router: Router<BasicRequestContext> {
     let (router, url) = (Router(), url)
-    func text(_ request: Request) async throws -> String {
+    @Sendable func text(_ request: Request) async throws -> String {
       String(buffer: try await request.body.collect(upTo: 1 << 16))
     }
     router.get("/.well-known/oauth-authorization-server") { _, _ in
