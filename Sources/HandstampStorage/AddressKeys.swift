@@ -1,5 +1,5 @@
 import Foundation
-package import HandstampRegistry
+import HandstampRegistry
 
 /// The keys that earlier versions gave to addresses, see ``EmailAddress/normalized``.
 package enum AddressKeys {

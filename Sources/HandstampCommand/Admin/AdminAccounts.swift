@@ -90,12 +90,12 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let (account, (sessions, columns)) = try await options.administering(named) { ($1, try await $0.listed($1.id)) }
+      let (account, list) = try await options.administering(named) { ($1, try await $0.listed($1.id)) }
       if output.json {
-        return Terminal.out(json: ["account": account.object, "sessions": sessions.objects(columns)])
+        return Terminal.out(json: ["account": account.object, "sessions": list.sessions.objects(list.columns)])
       }
       Table(rows: account.rows).write()
-      Table(sessions, columns).write()
+      Table(list.sessions, list.columns).write()
     }
   }
 

@@ -4,11 +4,21 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 
+/// The live sessions of an account, with what is shown beside each.
+struct ListedSessions {
+  let sessions: [SessionRow]
+  let addresses: [SessionID: String]
+  /// Those whose client is configured no more.
+  let lacking: Set<SessionID>
+
+  var columns: [Column<SessionRow>] { SessionRow.columns(addresses, lacking: lacking) }
+}
+
 extension Administration {
-  /// The live sessions of an account, and the columns that show them: where each began, and whether its client is missing.
-  func listed(_ id: AccountID) async throws(AdministrationError) -> ([SessionRow], [Column<SessionRow>]) {
+  func listed(_ id: AccountID) async throws(AdministrationError) -> ListedSessions {
     let (sessions, addresses) = (try await sessions(of: id), try await addresses(ofSessionsOf: id))
-    return (sessions, SessionRow.columns(addresses, lacking: Set(sessions.filter(lacksClient).map(\.id))))
+    return ListedSessions(
+      sessions: sessions, addresses: addresses, lacking: Set(sessions.filter(lacksClient).map(\.id)))
   }
 }
 
@@ -30,8 +40,8 @@ struct AdminSessions: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let (sessions, columns) = try await options.administering(named) { try await $0.listed($1.id) }
-      output.write("sessions", sessions, columns)
+      let list = try await options.administering(named) { try await $0.listed($1.id) }
+      output.write("sessions", list.sessions, list.columns)
     }
   }
 

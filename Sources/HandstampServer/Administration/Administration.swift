@@ -53,9 +53,9 @@ public struct Administration: Sendable {
       registry.acting(as: actor), configuration: configuration,
       passwords: PasswordPool(parameters: configuration.passwords.hashing), hasDirectory: false, now: configuration.now,
       announce: { _, _ in },
-      // Without an entry, nothing is known of the clients; some describe themselves.
+      // Without an entry, nothing is known of the clients; some describe or register themselves.
       knows: { [clients = configuration.clients] id in
-        clients.isEmpty || ClientURL(id) != nil || clients.contains { $0.id == id }
+        clients.isEmpty || ClientURL(id) != nil || RegisteredClient.isID(id) || clients.contains { $0.id == id }
       })
   }
 

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

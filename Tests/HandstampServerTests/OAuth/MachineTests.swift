@@ -4,6 +4,7 @@ import HandstampCore
 import HandstampJOSE
 import HandstampRegistry
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer
