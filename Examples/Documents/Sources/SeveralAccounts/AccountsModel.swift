@@ -11,7 +11,6 @@ nonisolated struct Content: Sendable, Decodable { let name: String }
   let accounts: Accounts<Content>
   private var isAdding = false
   private var isChoosing = false
-
   init(_ accounts: Accounts<Content>) { self.accounts = accounts }
 
   var screen: Screen {
