@@ -69,11 +69,12 @@ private final class RegistrationOffice: Sendable {
     }
   }
 
+  private static func text(_ request: Request) async throws -> String {
+    String(buffer: try await request.body.collect(upTo: 1 << 16))
+  }
+
   private var router: Router<BasicRequestContext> {
     let (router, url) = (Router(), url)
-    @Sendable func text(_ request: Request) async throws -> String {
-      String(buffer: try await request.body.collect(upTo: 1 << 16))
-    }
     router.get("/.well-known/oauth-authorization-server") { _, _ in
       Self.json(
         """
@@ -81,11 +82,11 @@ private final class RegistrationOffice: Sendable {
         "registration_endpoint":"\(url)/register","scopes_supported":["read"]}
         """)
     }
-    router.post("/register") { request, _ in self.register(try await text(request)) }
-    router.post("/token") { request, _ in self.tokens(try await text(request)) }
+    router.post("/register") { request, _ in self.register(try await Self.text(request)) }
+    router.post("/token") { request, _ in self.tokens(try await Self.text(request)) }
     router.post("/device") { request, _ in
       let code = #"{"device_code":"d","user_code":"ABCD","verification_uri":"\#(url)/go","interval":1}"#
-      return self.answer(try await text(request)) { _, _ in Self.json(code) }
+      return self.answer(try await Self.text(request)) { _, _ in Self.json(code) }
     }
     let place = "/.well-known/oauth-protected-resource/mcp"
     router.get("\(place)") { _, _ in

@@ -37,6 +37,7 @@ extension OAuthSignIn {
     case .unsupported: words = "programs"
     case .refused(let code, let detail): words = "this program: \(plain(detail.map { "\(code), \($0)" } ?? code))"
     case .requestFailed(.configuration(let response), _): words = "this program: \(plain("\(response)"))"
+    case .invalidResponse(let text): words = "this program: \(plain(text))"
     default: return CommandError(error, server: server)
     }
     return CommandError(
