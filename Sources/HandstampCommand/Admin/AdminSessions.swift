@@ -31,8 +31,8 @@ struct AdminSessions: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "list the live sessions of an account",
       discussion: """
-        a client that is no longer in the file of HANDSTAMP_SERVE_CLIENTS is missing:
-        its tokens are refused until it is there again, and nothing ends
+        a client that is no longer in the file of HANDSTAMP_SERVE_CLIENTS is
+        missing: its tokens are refused until it is back, and nothing ends
         """)
 
     @OptionGroup var named: NamedAccount

@@ -54,7 +54,8 @@ extension ServeSettings: SettingGroup {
     ServeSetting(
       "issuer-slash",
       "yes publishes the issuer with a slash at its end, for programs that write it so, such as MCP servers of FastMCP",
-      default: "no", hint: "use yes only for a new server whose issuer has no path: a changed issuer signs everyone out",
+      default: "no",
+      hint: "use yes only for a new server whose issuer has no path: a changed issuer signs everyone out",
       needsRestart: true, .yesOrNo, to: \.configuration.hasIssuerSlash)
     ServeSetting(
       "tls-certificate", "certificate chain in PEM, to serve HTTPS",

@@ -64,7 +64,6 @@ extension TransportError {
           (proxy == nil ? NetworkFailure.certificateUntrusted : .intercepted).error()
         }
       // CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE, CURLE_PROXY
-      case 58 where failure.says("not match"): NetworkFailure.certificateMismatch.error()
       case 58: NetworkFailure.certificateUnreadable.error()
       case 77: NetworkFailure.authoritiesUnreadable.error(failure.authorities)
       case 97 where failure.says("authentication"): NetworkFailure.socksWantsCredentials.error()

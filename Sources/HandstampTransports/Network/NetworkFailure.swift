@@ -22,7 +22,7 @@ package enum NetworkFailure: String, Sendable, CaseIterable {
   case certificateUnverified = "the server's certificate is not trusted here, or has expired"
   case authoritiesUnreadable = "the file with the trusted authorities cannot be read"
   case wantsCertificate = "the server ended the TLS handshake; it may want a client certificate, or another one"
-  case certificateUnreadable = "the client certificate or its key cannot be read"
+  case certificateUnreadable = "the client certificate or its key cannot be read, or they do not belong together"
   case certificateMismatch = "the client certificate and its key do not belong together"
   case credentialsUnreadable = "the user name and password of the proxy cannot be read"
   case invalidSettings = "the settings of the network are not valid"

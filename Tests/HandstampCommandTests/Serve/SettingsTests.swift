@@ -60,7 +60,8 @@ import Testing
       let check = SettingsCheck(settings: settings)
       #expect(await check.clientWarnings(of: server).isEmpty, "there is no database yet")
       let (store, _) = try await settings.openDatabase()
-      let ada = AccountRecord(id: "ada", email: nil, username: "Ada", passwordHash: nil, createdAt: UnixTime(seconds: 9))
+      let ada = AccountRecord(
+        id: "ada", email: nil, username: "Ada", passwordHash: nil, createdAt: UnixTime(seconds: 9))
       var random = SystemRandomNumberGenerator()
       let sessions = (1...2).map { number in
         SessionRow(
