@@ -52,12 +52,15 @@ public struct BiometricSecret: Sendable {
   /// - Throws: ``SessionError/presence(_:)`` if the user declines, ``SessionError/storage(_:)`` if the user cannot be
   ///   asked.
   @concurrent public func secret(_ reason: String) async throws(SessionError) -> Secret? {
-    var (status, data) = keychain.copy(key, asking: reason)
-    // In place: a copy would leave the secret in memory.
-    defer { if data != nil { wipe(&data!) } }
+    let (status, secret) = await onOwnThread { [keychain, key] in
+      var (status, data) = keychain.copy(key, asking: reason)
+      // In place: a copy would leave the secret in memory.
+      defer { if data != nil { wipe(&data!) } }
+      return (status, data.map { Secret(bytes: $0) })
+    }
     if status == .userCanceled || status == .authFailed { throw .presence(.declined) }
     if status != .itemNotFound, let trouble = status.trouble { throw .storage(trouble) }
-    return data.map { Secret(bytes: $0) }
+    return secret
   }
 
   /// Removes the secret, if there is one.

@@ -1,6 +1,7 @@
 package import HandstampCore
 
-/// A vault key in a keychain, for programs whose vaults are sealed files.
+/// A vault key in a keychain, for programs whose vaults are sealed files. The login keychain of macOS asks the user before it
+/// answers another build of the program, so each call has a thread of its own.
 package struct KeychainVaultKey: VaultKeyCopy {
   private let keychain: any Keychain
   private let key: KeychainKey
@@ -12,20 +13,25 @@ package struct KeychainVaultKey: VaultKeyCopy {
   }
 
   @concurrent package func load() async throws(VaultError) -> Secret? {
-    guard var data = try keychain.items(key).first?.data else { return nil }
-    defer { wipe(&data) }
-    return Secret(bytes: data[...])
+    try await onOwnThread { [keychain, key] () throws(VaultError) -> Secret? in
+      guard var data = try keychain.items(key).first?.data else { return nil }
+      defer { wipe(&data) }
+      return Secret(bytes: data[...])
+    }
   }
 
   @concurrent package func store(_ key: Secret) async throws(VaultError) {
-    var data = key.withExposedBytes { Array($0) }
-    defer { wipe(&data) }
-    let item = KeychainItem(key: self.key, group: nil, accessibility: .afterFirstUnlockThisDeviceOnly, data: data)
-    if let trouble = keychain.add(item).trouble { throw trouble }
+    let status = await onOwnThread { [keychain, place = self.key] in
+      var data = key.withExposedBytes { Array($0) }
+      defer { wipe(&data) }
+      return keychain.add(
+        KeychainItem(key: place, group: nil, accessibility: .afterFirstUnlockThisDeviceOnly, data: data))
+    }
+    if let trouble = status.trouble { throw trouble }
   }
 
   @concurrent package func remove(_ permission: borrowing VaultKeyRemoval) async throws(VaultError) {
-    let status = keychain.delete(key, group: nil)
+    let status = await onOwnThread { [keychain, key] in keychain.delete(key, group: nil) }
     if status != .itemNotFound, let trouble = status.trouble { throw trouble }
   }
 }

@@ -291,7 +291,7 @@ public final class Passphrase: UserPresence {
       throw .storage(error)
     }
     defer { lock.unlock() }
-    return try await derived(body)
+    return try await onOwnThread(body)
   }
 }
 
@@ -300,15 +300,15 @@ extension Passphrase: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Runs `body` on a thread of its own: it takes some tenths of a second and must not block the shared thread pool of
-/// tasks.
-func derived<Result: Sendable>(
-  _ body: @escaping @Sendable () throws(PassphraseError) -> Result
-) async throws(PassphraseError) -> Result {
+/// Runs `body` on a thread of its own: it takes some tenths of a second, or asks the user, and must not block the shared
+/// thread pool of tasks.
+func onOwnThread<Answer: Sendable, Failure: Error>(
+  _ body: @escaping @Sendable () throws(Failure) -> Answer
+) async throws(Failure) -> Answer {
   let result = await withCheckedContinuation { continuation in
     DispatchQueue.global(qos: .userInitiated).async {
-      let result: Swift.Result<Result, PassphraseError>
-      do throws(PassphraseError) { result = .success(try body()) } catch { result = .failure(error) }
+      let result: Result<Answer, Failure>
+      do throws(Failure) { result = .success(try body()) } catch { result = .failure(error) }
       continuation.resume(returning: result)
     }
   }

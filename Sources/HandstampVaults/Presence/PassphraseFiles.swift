@@ -38,7 +38,7 @@ struct PassphraseFiles: Sendable {
   static func seal(
     _ key: Secret, _ passphrase: Secret, cost: PassphraseCost, stretch: @escaping PassphraseStretch
   ) async throws(PassphraseError) -> PassphraseFormat.Header {
-    try await derived { () throws(PassphraseError) in
+    try await onOwnThread { () throws(PassphraseError) in
       try PassphraseText.withBytes(of: passphrase) { text throws(PassphraseError) in
         var bytes = key.withExposedBytes { Array($0) }
         defer { wipe(&bytes) }

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing
@@ -28,6 +29,20 @@ import Testing
     try await biometric.remove()
     try await biometric.remove()
     #expect(device.items.isEmpty)
+  }
+
+  /// The user may take minutes, and the pool has as many threads as the device has cores.
+  @Test func `waits for the user on no thread of the pool`() async throws {
+    let biometric = secret()
+    try await biometric.store(Secret("one"))
+    let isOfPool = Locked<Bool?>(nil)
+    device.intercept { call in
+      // Only a thread of the pool runs a task.
+      if case .copy = call { isOfPool.withLock { $0 = withUnsafeCurrentTask { $0 != nil } } }
+      return nil
+    }
+    #expect(try await biometric.secret("to sign you in") == Secret("one"))
+    #expect(isOfPool.withLock { $0 } == false)
   }
 
   @Test(arguments: [KeychainStatus.userCanceled, .authFailed])
