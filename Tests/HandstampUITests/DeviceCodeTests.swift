@@ -1,3 +1,4 @@
+import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
@@ -72,6 +73,20 @@ import Testing
   @Test func `caused by the user is a cancellation`() {
     #expect(SessionError(appleAuthorization: 1001) == .cancelled)
     #expect(RedirectError(webAuthentication: 1) == .cancelled)
+  }
+
+  @Test func `says so if the app went to the background, until it is active again`() {
+    let (leaving, returning) = (Notification.Name("test.leaving"), Notification.Name("test.returning"))
+    let watch = SheetWatch(leaving: leaving, returning: returning)
+    #expect(!watch.isAway)
+    NotificationCenter.default.post(name: leaving, object: nil)
+    #expect(watch.isAway)
+    let error = RedirectError.unavailable(SheetWatch.words)
+    #expect(RedirectError(webAuthentication: 1, isAway: watch.isAway) == error)
+    #expect(SessionError(appleAuthorization: 1001, isAway: watch.isAway) == .redirect(error))
+    #expect(error.recovery == .retry(after: nil) && "\(error)".contains("background"))
+    NotificationCenter.default.post(name: returning, object: nil)
+    #expect(!watch.isAway)
   }
 
   @Test(arguments: [1000, 1002, 1003, 1004, 1005, 0, -1, 1_000_000])

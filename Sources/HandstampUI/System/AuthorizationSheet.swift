@@ -19,12 +19,13 @@ enum AuthorizationSheet {
     reading read: @escaping @MainActor @Sendable (any ASAuthorizationCredential) -> Answer?
   ) async throws(SessionError) -> Answer {
     let (answers, continuation) = AsyncStream.makeStream(of: Result<Answer, SessionError>.self)
+    let watch = SheetWatch.ofApp
     let question = await AuthorizationQuestion(request, anchor: anchor) { credential in
       let answer = read(credential)
       continuation.yield(answer.map { .success($0) } ?? .failure(.invalidResponse("no credential: \(feature)")))
       continuation.finish()
     } failed: { code in
-      continuation.yield(.failure(SessionError(appleAuthorization: code, feature)))
+      continuation.yield(.failure(SessionError(appleAuthorization: code, feature, isAway: watch?.isAway == true)))
       continuation.finish()
     }
     await question.ask(isOffer: isOffer)

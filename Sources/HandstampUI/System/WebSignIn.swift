@@ -69,11 +69,13 @@ public struct WebSignIn: RedirectReceiver {
     _ answer: @escaping @Sendable (Result<Secret, RedirectError>) -> Void
   ) {
     self.anchor = anchor
+    let watch = SheetWatch.ofApp
     let completion: @Sendable (URL?, (any Error)?) -> Void = { callback, error in
       if let callback {
         answer(.success(Secret(callback.absoluteString)))
       } else {
-        answer(.failure(RedirectError(webAuthentication: error.map { ($0 as NSError).code } ?? 0)))
+        let code = error.map { ($0 as NSError).code } ?? 0
+        answer(.failure(RedirectError(webAuthentication: code, isAway: watch?.isAway == true)))
       }
     }
     switch expected {

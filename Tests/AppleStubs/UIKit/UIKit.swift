@@ -69,6 +69,7 @@ public struct UIBackgroundTaskIdentifier: Sendable, Hashable {
 
   public nonisolated class var willEnterForegroundNotification: Notification.Name { Notification.Name("a") }
   public nonisolated class var didEnterBackgroundNotification: Notification.Name { Notification.Name("b") }
+  public nonisolated class var didBecomeActiveNotification: Notification.Name { Notification.Name("e") }
   public nonisolated class var protectedDataDidBecomeAvailableNotification: Notification.Name { Notification.Name("c") }
 }
 
