@@ -79,24 +79,16 @@ struct AppAssociation: Sendable {
 }
 
 extension AppAssociation {
-  /// Returns the findings of `doctor` about a server.
+  /// Returns the findings of `doctor` about a server: the apps that it names. A file that names none, or none that is accepted, is a
+  /// matter for its operator, if an app is meant to be there at all.
   static func findings(at server: ServerAddress, over transport: any Transport) async -> [Finding] {
     guard let origin = Origin(server.text) else { return [] }
     var findings: [Finding] = []
     for system in System.allCases {
-      let file = AppAssociation(system: system, origin: origin)
-      let check = "\(system.rawValue)_apps"
-      switch await file.outcome(transport) {
-      case .absent: findings.append(.ok(check, "none named by \(origin.text)"))
-      case .apps(let apps):
-        findings.append(.ok(check, "\(origin.text) names \(apps.sorted().map(plain).joined(separator: ", "))"))
-      // Not a problem of this installation, and perhaps no app is meant to be named there.
-      case .refused(let words):
-        findings.append(
-          .note(
-            check, "\(file.address) \(words)",
-            hint: "if there are such apps, the operator finds out more with: handstamp serve --check"))
-      }
+      let outcome = await AppAssociation(system: system, origin: origin).outcome(transport)
+      guard case .apps(let apps) = outcome, !apps.isEmpty else { continue }
+      let words = "\(origin.text) names \(apps.sorted().map(plain).joined(separator: ", "))"
+      findings.append(.ok("\(system.rawValue)_apps", words))
     }
     return findings
   }

@@ -29,20 +29,27 @@ extension Examination {
     }
     for account in book.accounts {
       await examine(account, handle: account.handle(among: book.accounts))
-      for finding in Examination.networkFindings(to: account.serverAddress, of: account, in: home) { add(finding) }
     }
     if !list.leaving.isEmpty {
       note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending")
     }
     var servers: [ServerExamination] = []
     for account in book.accounts {
-      let record = try? home.oauth(of: account.id)
-      if let index = servers.firstIndex(where: { $0.server == account.serverAddress }) {
-        if record == nil { servers[index].record = nil }
-      } else {
-        // The first account's network: a record that cannot be read is reported with its account.
-        let transport = (try? home.transport(of: account.id)) ?? CommandTransport.shared
-        servers.append(ServerExamination(server: account.serverAddress, record: record, transport: transport))
+      let (server, record) = (account.serverAddress, try? home.oauth(of: account.id))
+      do throws(CommandError) {
+        let network = try NetworkReport(to: server, of: account.id, in: home)
+        // Each way to a server is tried, so that none is called good because another one is.
+        if let index = servers.firstIndex(where: { $0.server == server && $0.network == network }) {
+          if record == nil { servers[index].record = nil }
+          servers[index].accounts.append(account.name)
+        } else {
+          let transport = try home.transport(of: account.id)
+          servers.append(
+            ServerExamination(
+              server: server, record: record, transport: transport, network: network, accounts: [account.name]))
+        }
+      } catch {
+        problem("network", error.message, account: account.name, hint: error.hint)
       }
     }
     for finding in await Examination.findings(of: servers) { add(finding) }
@@ -99,9 +106,10 @@ extension Examination {
       let left = lifetime.remaining(at: now)
       let refresh = left - RefreshPolicy().margin(forLifetime: lifetime.duration)
       words += left > .zero ? ", token valid for \(left.words)" : ", token expired"
-      words +=
-        refresh > .zero
-        ? ", refreshed in \(refresh.words) by a program that keeps running" : ", refreshed at the next use"
+      if session.refresh != nil {
+        words += ", would be refreshed "
+        words += refresh > .zero ? "in \(refresh.words) by a program that keeps running" : "at the next use"
+      }
     }
     ok("vault", words, account: name)
     if session.refresh == nil {

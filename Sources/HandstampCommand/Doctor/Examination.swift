@@ -42,6 +42,7 @@ struct Examination: Sendable {
 
   private mutating func program() {
     ok("version", "handstamp \(HandstampTool.version)")
+    add(.descriptors(limit: sysconf(Int32(_SC_OPEN_MAX)), inherited: Inheritance.current.fileCount))
     if EnvironmentToken.current != nil {
       note(
         "environment", "\(EnvironmentToken.name) is set, and its token is used instead of any session",
@@ -86,12 +87,21 @@ struct Examination: Sendable {
       problem(check, "\(path) belongs to another user", hint: "run: sudo chown -R $USER \(shellWord(path))")
     } else if facts.mode & 0o055 != 0 {
       note(check, "\(path) is accessible to other users: \(facts.modeText)", hint: "run: chmod 700 \(shellWord(path))")
-    } else if access(path, W_OK | X_OK) != 0 {
-      problem(check, "cannot write to \(path)", hint: "check its mode and its disk, or set HANDSTAMP_HOME")
     } else {
-      ok(check, "\(path), \(facts.modeText)")
+      write(to: path, check, facts)
     }
     return true
+  }
+
+  /// Tries a write: neither modes nor the free space show a quota, a read-only disk or a policy of the system.
+  private mutating func write(to path: String, _ check: String, _ facts: FileFacts) {
+    do throws(VaultError) { try VaultInspection.tryWriting(in: path) } catch {
+      let isFull = error.recovery == .freeStorage
+      let hint = isFull ? "free some space on its disk" : "check its mode and its disk, or set HANDSTAMP_HOME"
+      return problem(check, "cannot write to \(path): \(plain("\(error)"))", hint: hint)
+    }
+    let room = try? FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize] as? NSNumber
+    add(.home(check, "\(path), \(facts.modeText)", room: room?.int64Value))
   }
 
   var names: [String] {

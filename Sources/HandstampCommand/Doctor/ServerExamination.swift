@@ -3,15 +3,20 @@ import Handstamp
 import HandstampCore
 import HandstampOAuth
 import HandstampSupport
+import HandstampTransports
 import HandstampVaults
 
-/// Checks a server, and by its answer this device's clock.
+/// Checks a server, the way to it and its certificate, and by its answer this device's clock.
 struct ServerExamination: Sendable {
   let server: ServerAddress
   /// The registration of its first account; `nil` unless all of its accounts use OAuth. With it only the metadata is requested, which
   /// an OAuth server of any kind has.
   var record: OAuthRecord?
   let transport: any Transport
+  /// The way of ``transport``.
+  var network = NetworkReport.direct
+  /// The names of the accounts that it is the way of.
+  var accounts: [String] = []
 
   func findings() async -> [Finding] {
     let measured = MeasuredTransport(base: transport)
@@ -20,19 +25,31 @@ struct ServerExamination: Sendable {
       status = try await WaitLine.shared.during(server.text) { () async throws(CommandError) in
         try await self.status(over: measured)
       }
-    } catch { return [.problem("server", error.message, hint: error.hint)] }
+    } catch {
+      let check = measured.failure?.check ?? "server"
+      return way(.note) + [.problem(check, error.message, hint: error.hint)]
+        + [.note("clock", "not compared, because \(server.text) gave no usable answer")]
+    }
     guard let answer = measured.answer else { return [] }
+    let name = Origin(server.text).flatMap { $0.scheme == "https" ? $0.host : nil }
+    let reached = way(.ok) + (name.map { [.ok("certificate", "trusted here, and for \($0)")] } ?? [])
     let words = "\(server.text) answers in \(answer.time.words)"
     switch status {
-    case nil: return [.ok("server", words + ", as an OAuth server"), clock(answer)]
+    case nil: return reached + [.ok("server", words + ", as an OAuth server"), clock(answer)]
     case 200?:
       let release = answer.response.header("Server").map { ", \(plain($0))" } ?? ""
-      return await [.ok("server", words + release), clock(answer)]
+      return await reached + [.ok("server", words + release), clock(answer)]
         + AppAssociation.findings(at: server, over: transport)
     case let status?:
       let words = "\(server.text) is unhealthy: status \(status)"
-      return [.problem("server", words, hint: "contact its operator"), clock(answer)]
+      return reached + [.problem("server", words, hint: "contact its operator"), clock(answer)]
     }
+  }
+
+  private func way(_ level: Finding.Level) -> [Finding] {
+    guard !network.isPlain else { return [] }
+    let words = "\(server.text) is \(level == .ok ? "" : "to be ")reached \(network.words)"
+    return accounts.map { Finding(level: level, check: "network", account: $0, words: words) }
   }
 
   /// Returns the status of our server's health; `nil` for the metadata of an OAuth server.
@@ -58,7 +75,7 @@ struct ServerExamination: Sendable {
   }
 }
 
-/// Limits each request to 5 s, and records the last response and how long it took.
+/// Limits each request to 5 s, and records the last response and how long it took, and the failure of one without response.
 private final class MeasuredTransport: Transport {
   struct Answer: Sendable {
     /// When the request was sent.
@@ -68,17 +85,23 @@ private final class MeasuredTransport: Transport {
   }
   private let base: any Transport
   private let last = Locked<Answer?>(nil)
+  private let failed = Locked<NetworkFailure?>(nil)
 
   init(base: any Transport) { self.base = base }
 
   var answer: Answer? { last.withLock { $0 } }
+  var failure: NetworkFailure? { failed.withLock { $0 } }
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     var request = request
     request.timeout = .seconds(5)
     let clock = SystemClock()
     let begin = clock.now()
-    let response = try await base.send(request)
+    let response: TransportResponse
+    do throws(TransportError) { response = try await base.send(request) } catch {
+      failed.withLock { $0 = NetworkFailure(error) }
+      throw error
+    }
     let answer = Answer(begin: begin.wall, time: clock.now().uptime - begin.uptime, response: response)
     last.withLock { $0 = answer }
     return response

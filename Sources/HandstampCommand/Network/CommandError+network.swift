@@ -24,6 +24,19 @@ extension NetworkFailure {
     }
   }
 
+  /// The check of `doctor` that fails with it.
+  var check: String {
+    switch self {
+    case .proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost, .proxyWantsCredentials, .proxyRefusesCredentials,
+      .socksWantsCredentials, .credentialsUnreadable:
+      "proxy"
+    case .intercepted, .wantsCertificate, .certificateUntrusted, .certificateExpired, .certificateUnverified,
+      .certificateOfAnotherHost, .authoritiesUnreadable, .certificateUnreadable, .certificateMismatch:
+      "certificate"
+    case .invalidSettings: "network"
+    }
+  }
+
   /// The advice for the terminal.
   var hint: String {
     switch self {

@@ -24,6 +24,11 @@ struct NetworkReport: Encodable, Sendable, Hashable {
     }
   }
 
+  static let direct = NetworkReport()
+
+  /// A direct connection that no setting asks for.
+  private init() { isOwn = false }
+
   /// Whether there is nothing to say: a direct connection that no setting asks for.
   var isPlain: Bool { proxy == nil && !isOwn && clientCertificate == nil }
 
@@ -38,18 +43,6 @@ struct NetworkReport: Encodable, Sendable, Hashable {
       }
     return (route + [clientCertificate.map { "with the certificate \(plain($0))" }].compactMap { $0 }).joined(
       separator: "; ")
-  }
-}
-
-extension Examination {
-  /// Says how the account's server is reached; that it is reached is for the check of the server.
-  static func networkFindings(to server: ServerAddress, of account: ListedAccount, in home: Home) -> [Finding] {
-    do throws(CommandError) {
-      let report = try NetworkReport(to: server, of: account.id, in: home)
-      return report.isPlain ? [] : [.ok("network", "\(server.text) is reached \(report.words)", account: account.name)]
-    } catch {
-      return [.problem("network", error.message, account: account.name, hint: error.hint)]
-    }
   }
 }
 #endif

@@ -100,6 +100,16 @@ package struct VaultInspection: Sendable, Hashable {
     return digests.subtracting(vaults.map(\.digest)).sorted().flatMap(VaultInspection.filesOfKey).filter(names.contains)
   }
 
+  /// Writes as much as the reserve of a vault to a file in the folder, and removes it.
+  package static func tryWriting(in path: String) throws(VaultError) {
+    guard let folder = try PosixFile.folder(path) else { return }
+    let name = VaultFiles.newPartial()
+    let file = try folder.create(name)
+    defer { try? folder.remove(name) }
+    try file.write(VaultFiles.filling(16 << 10), attempt: "writing to the folder")
+    try file.sync(attempt: "writing to the folder")
+  }
+
   /// The name that an account's files begin with.
   package static func digest(of account: AccountID) -> String { VaultFiles.digest(of: account) }
 

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTransports
 import HandstampVaults
 import Testing
 
@@ -49,13 +50,15 @@ extension Processes {
         let answer = try await doctor(stage)
         #expect(answer.problems == 0)
         for check in [
-          "version", "home", "vault_folder", "key_file", "accounts", "vault", "server", "clock", "apple_apps",
-          "android_apps",
+          "version", "descriptors", "home", "vault_folder", "key_file", "accounts", "vault", "server", "clock",
         ] {
           #expect(answer.first(check, "ok") != nil, "\(check)")
         }
+        #expect(answer.first("home", "ok")?.words.hasSuffix(" MiB free") == true)
+        #expect(!answer.findings.contains { $0.check.hasSuffix("_apps") }, "the server names no app")
         let shown = try await stage.run(["doctor"], on: stage.first)
-        #expect(shown.out.contains(", refreshed in ") && shown.out.contains(" by a program that keeps running"))
+        #expect(shown.out.contains(", would be refreshed in "))
+        #expect(shown.out.contains(" by a program that keeps running"))
         #expect(try files() == before)
         #expect(!SecretScan(stage.proxy.secrets).finds(in: Array(shown.out.utf8)))
       }
@@ -142,6 +145,68 @@ extension Processes {
         #expect(try await doctor(stage).first("locks", "ok") != nil)
       }
     }
+    #endif
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `The findings of doctor` {
+  /// A server that answers each request, or none.
+  private struct OneAnswer: Transport {
+    var failure: TransportError?
+
+    @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+      if let failure { throw failure }
+      return TransportResponse(status: request.url.hasSuffix("/health") ? 200 : 404)
+    }
+
+    @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+      throw .notConnected("not used")
+    }
+  }
+
+  private func findings(_ failure: TransportError?) async throws -> [Finding] {
+    let server = try ServerAddress(parsing: "https://id.example.org")
+    return await ServerExamination(server: server, record: nil, transport: OneAnswer(failure: failure)).findings()
+  }
+
+  @Test(
+    arguments: [
+      (NetworkFailure.certificateUntrusted.error(), "certificate"),
+      (NetworkFailure.wantsCertificate.error(), "certificate"),
+      (NetworkFailure.proxyUnreachable.error(), "proxy"), (NetworkFailure.proxyRefusesCredentials.error(), "proxy"),
+      (TransportError.timedOut, "server"),
+    ])
+  func `name the check that a request failed`(failure: TransportError, check: String) async throws {
+    let found = try await findings(failure)
+    #expect(found.filter { $0.level == .problem }.map(\.check) == [check])
+    #expect(!found.contains { $0.level == .ok }, "nothing else was tested")
+    #expect(found.first { $0.check == "clock" }?.level == .note)
+  }
+
+  @Test func `name a certificate that was verified, and no app where none is named`() async throws {
+    let found = try await findings(nil)
+    #expect(found.first { $0.check == "certificate" }?.words.contains("id.example.org") == true)
+    #expect(found.map(\.check) == ["certificate", "server", "clock"])
+  }
+
+  @Test func `tell little room and few descriptors`() {
+    #expect(Finding.home("home", "/h", room: 16 << 20).level == .ok)
+    #expect(Finding.home("home", "/h", room: (16 << 20) - 1).level == .note)
+    #expect(Finding.home("home", "/h", room: nil) == .ok("home", "/h"))
+    #expect(Finding.descriptors(limit: 203, inherited: 3).level == .ok)
+    #expect(Finding.descriptors(limit: 202, inherited: 3).hint == "run: ulimit -n 1027")
+    #expect(Finding.descriptors(limit: -1, inherited: 3).level == .ok)
+  }
+
+  @Test func `follow a write, not the mode of a folder`() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try VaultInspection.tryWriting(in: folder)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    // The kernel's own file system has modes of any kind, and takes no file.
+    #if os(Linux)
+    #expect(throws: VaultError.self) { try VaultInspection.tryWriting(in: "/proc") }
     #endif
   }
 }
