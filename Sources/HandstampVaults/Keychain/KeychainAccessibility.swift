@@ -1,6 +1,6 @@
 /// When an item is readable, and whether backups may carry it to another device. The deprecated levels that are always
 /// readable are omitted.
-package enum KeychainAccessibility: Sendable, Hashable, CaseIterable {
+package enum KeychainAccessibility: String, Sendable, Hashable, CaseIterable {
   case afterFirstUnlock
   case afterFirstUnlockThisDeviceOnly
   case whenUnlocked
@@ -38,7 +38,7 @@ package enum KeychainAccessibility: Sendable, Hashable, CaseIterable {
 
 /// The kind of secret in an item, which determines its protection.
 package enum StorageClass: Sendable, Hashable {
-  /// Valid for an hour at most.
+  /// Valid for an hour at most, or a session cookie. On this device only: on another one it would show this one's user.
   case accessToken
   /// The authoritative state of a session. `inBackground`: it is also refreshed while the device is locked.
   case refreshToken(inBackground: Bool)
@@ -47,7 +47,7 @@ package enum StorageClass: Sendable, Hashable {
 
   package var accessibility: KeychainAccessibility {
     switch self {
-    case .accessToken: .afterFirstUnlock
+    case .accessToken: .afterFirstUnlockThisDeviceOnly
     case .refreshToken(let inBackground):
       inBackground ? .afterFirstUnlockThisDeviceOnly : .whenUnlockedThisDeviceOnly
     case .biometric: .whenPasscodeSetThisDeviceOnly

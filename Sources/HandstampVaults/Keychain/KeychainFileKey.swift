@@ -5,11 +5,12 @@ import HandstampCore
 struct KeychainFileKey: VaultKeyStore {
   let vault: KeychainVault
 
+  private static let level = KeychainAccessibility.afterFirstUnlockThisDeviceOnly
   private var key: KeychainKey { KeychainKey(service: vault.service + ".audit", account: "key") }
 
   @concurrent func load() async throws(VaultError) -> Secret? {
     if let found = try look() { return found }
-    try vault.awaken()
+    try vault.awaken(KeychainFileKey.level)
     return try look()
   }
 
@@ -24,8 +25,7 @@ struct KeychainFileKey: VaultKeyStore {
   @concurrent func store(_ secret: Secret) async throws(VaultError) {
     var data = secret.withExposedBytes { Array($0) }
     defer { wipe(&data) }
-    let item = KeychainItem(
-      key: key, group: vault.accessGroup, accessibility: .afterFirstUnlockThisDeviceOnly, data: data)
+    let item = KeychainItem(key: key, group: vault.accessGroup, accessibility: KeychainFileKey.level, data: data)
     let status = vault.keychain.add(item)
     // Another program was faster: its key counts.
     if status != .duplicateItem, let trouble = status.trouble { throw trouble }

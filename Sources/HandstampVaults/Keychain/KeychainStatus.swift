@@ -44,7 +44,8 @@ package struct KeychainStatus: Sendable, Hashable, RawRepresentable {
     case .readOnly: .permissions("the keychain is read-only")
     case .noAccessForItem: .permissions("the keychain item belongs to another program")
     case .missingEntitlement:
-      .permissions("the program is not signed for this keychain access group (error -34018)")
+      // Also reported for a moment by iOS to a program that is signed, such as while little memory is left.
+      .unavailable("the keychain refused the program for now, or it is not signed for this access group (error -34018)")
     case .diskFull: .full("disk full (keychain)")
     case .io: .unavailable("input or output error (keychain)")
     default: .unavailable("keychain error \(rawValue)")

@@ -12,13 +12,15 @@ extension KeychainVault {
   private var name: String { VaultFiles.digest(of: account) }
   var refreshKey: KeychainKey { KeychainKey(service: service, account: name) }
   var accessKey: KeychainKey { KeychainKey(service: service + ".access", account: name) }
-  private var canaryKey: KeychainKey { KeychainKey(service: service + ".canary", account: "canary") }
   var refreshClass: StorageClass { .refreshToken(inBackground: inBackground) }
 
   /// Returns the stored entry, or an empty one if its absence is confirmed.
   func find() throws(VaultError) -> Found {
     if let found = try look() { return found }
-    try awaken()
+    // A session that began before `inBackground` was switched on is still stricter. Of another level nothing vouches for it.
+    let stricter = StorageClass.refreshToken(inBackground: false).accessibility
+    if inBackground { _ = try keychain.items(canaryKey(stricter)) }
+    try awaken(refreshClass.accessibility)
     // The device may have been unlocked between the first look and the canary.
     return try look() ?? Found(entry: VaultEntry())
   }
@@ -47,16 +49,20 @@ extension KeychainVault {
     return nil
   }
 
-  /// Confirms that an item of the refresh item's class is readable now, creating one if there is none.
-  func awaken() throws(VaultError) {
-    guard try keychain.items(canaryKey).isEmpty else { return }
-    let canary = KeychainItem(
-      key: canaryKey, group: accessGroup, accessibility: refreshClass.accessibility, data: Array("canary".utf8))
+  private func canaryKey(_ level: KeychainAccessibility) -> KeychainKey {
+    KeychainKey(service: service + ".canary", account: level.rawValue)
+  }
+
+  /// Confirms that an item of this level is readable now, creating one if there is none.
+  func awaken(_ level: KeychainAccessibility) throws(VaultError) {
+    let key = canaryKey(level)
+    guard try keychain.items(key).isEmpty else { return }
+    let canary = KeychainItem(key: key, group: accessGroup, accessibility: level, data: Array("canary".utf8))
     let status = keychain.add(canary)
     // "Not found", yet it exists: the keychain hides its items.
     if status == .duplicateItem { throw .locked }
     if let trouble = status.trouble { throw trouble }
-    if let trouble = keychain.copy(canaryKey, group: nil).status.trouble { throw trouble }
+    if let trouble = keychain.copy(key, group: nil).status.trouble { throw trouble }
   }
 
   /// Returns the access item, used while the refresh item is locked, or `nil` if there is none.

@@ -7,13 +7,13 @@ import HandstampSupport
 /// | item | content | readable |
 /// |---|---|---|
 /// | refresh item | the complete entry, authoritative | while the device is unlocked; with `inBackground`, as the access item |
-/// | access item | session, profile, access token: a copy that may lag | after the first unlock since start-up |
-/// | canary | no data of the account | whenever the refresh item is |
+/// | access item | session, profile, access token or cookies: a copy that may lag | after the first unlock since start-up |
+/// | canaries, one for each level | no data of the account | whenever an item of that level is |
 ///
-/// - The refresh item is bound to this device.
+/// - Both items are bound to this device.
 /// - While the refresh item is locked, the access item is used alone (``VaultReading/accessOnly(_:)``).
 /// - "Not found" alone is not conclusive: before the first unlock the system may report it for existing items. The
-///   vault counts as empty only once the canary could be read or created and a second look found no item.
+///   vault counts as empty only once the canary of its level could be read or created and a second look found no item.
 /// - An item is updated, or added if missing: there is no moment without the token. An update strengthens protection
 ///   that is too weak, and never weakens it; a new sign-in sets the level configured for the vault.
 /// - Broken items are ``VaultError/corrupt``. The next sign-in renames them; only a sign-out removes them. Items in a

@@ -88,7 +88,7 @@ extension KeychainVault {
   ///     their group container.
   ///   - accessGroup: The keychain access group shared by an app and its extensions, as signed, with the team's prefix;
   ///     `nil` uses the program's own. A program that is not signed for it, or on macOS not signed at all, gets
-  ///     ``VaultError/permissions(_:)``.
+  ///     ``VaultError/unavailable(_:)`` with the system's error -34018.
   ///   - inBackground: Whether the session is also refreshed while the device is locked. A running session keeps the
   ///     stricter level until the next sign-in.
   public init(

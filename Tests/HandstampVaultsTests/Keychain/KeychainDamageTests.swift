@@ -11,7 +11,7 @@ import Testing
   static let verdicts: [(KeychainStatus, String)] = [
     (.interactionNotAllowed, "locked"), (.interactionRequired, "locked"), (.authFailed, "locked"),
     (.userCanceled, "locked"), (.decode, "corrupt"), (.notAvailable, "unavailable"), (.readOnly, "permissions"),
-    (.noAccessForItem, "permissions"), (.missingEntitlement, "permissions"), (.diskFull, "full"), (.io, "unavailable"),
+    (.noAccessForItem, "permissions"), (.missingEntitlement, "unavailable"), (.diskFull, "full"), (.io, "unavailable"),
     (.param, "unavailable"), (.allocate, "unavailable"), (KeychainStatus(rawValue: -67_671), "unavailable"),
     (KeychainStatus(rawValue: .max), "unavailable"),
   ]

@@ -55,6 +55,17 @@ import Testing
     #expect(await vault.read() == .trouble(.locked))
   }
 
+  /// The level of a vault changes with `inBackground`, in an update of the app.
+  @Test(arguments: [true, false])
+  func `is not taken for absent because of a canary of another level`(inBackground: Bool) async throws {
+    #expect(await phone.vault(inBackground: !inBackground).read() == .absent)
+    phone.device.set(.locked)
+    #expect(await phone.vault(inBackground: inBackground).read() == .trouble(.locked))
+    phone.device.set(.unlocked)
+    #expect(await phone.vault(inBackground: inBackground).read() == .absent)
+    #expect(Set(phone.device.items.filter(phone.isCanary).map(\.accessibility)).count == 2)
+  }
+
   @Test func `reads again after the canary has answered`() async throws {
     let vault = phone.vault()
     let entry = try done(await vault.edit(.begin(phone.session)))

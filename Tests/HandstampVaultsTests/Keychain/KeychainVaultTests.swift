@@ -20,11 +20,48 @@ import Testing
   @Test func `keeps every storage class at its level`() async throws {
     _ = try done(await phone.vault().edit(.begin(phone.session)))
     #expect(phone.refreshItems.map(\.accessibility) == [.whenUnlockedThisDeviceOnly])
-    #expect(phone.accessItems.map(\.accessibility) == [.afterFirstUnlock])
+    #expect(phone.accessItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
     let other = try Phone()
     _ = try done(await other.vault(inBackground: true).edit(.begin(other.session)))
     #expect(other.refreshItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
-    #expect(other.accessItems.map(\.accessibility) == [.afterFirstUnlock])
+    #expect(other.accessItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
+  }
+
+  @Test(arguments: [true, false])
+  func `keeps the cookies of a session on this device, in both items`(inBackground: Bool) async throws {
+    var session = phone.session
+    (session.access, session.refresh) = (VaultSamples.cookies("1"), nil)
+    _ = try done(await phone.vault(inBackground: inBackground).edit(.begin(session)))
+    #expect(phone.accessItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
+    let level = KeychainAccessibility.whenUnlockedThisDeviceOnly
+    #expect(phone.refreshItems.map(\.accessibility) == [inBackground ? .afterFirstUnlockThisDeviceOnly : level])
+    let cookies = phone.device.items.filter { String(decoding: $0.data, as: UTF8.self).contains("id=1") }
+    #expect(Set(cookies.map(\.key)) == Set((phone.accessItems + phone.refreshItems).map(\.key)))
+  }
+
+  /// An earlier version let backups carry the access item to another device.
+  @Test func `binds the former access item to this device with its next write, in place`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.change { items in
+      for index in items.indices where items[index].key.service == "org.example.forum.access" {
+        items[index].accessibility = .afterFirstUnlock
+      }
+    }
+    let key = try #require(phone.accessItems.first?.key)
+    let before = phone.device.calls.count
+    let tokens = RefreshedTokens(
+      sent: RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"),
+      profile: nil)
+    _ = try done(await vault.edit(.advance(phone.session.id, tokens)))
+    #expect(phone.accessItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
+    for call in phone.device.calls.dropFirst(before) {
+      switch call {
+      case .delete(let other): #expect(other != key)
+      case .add(let item): #expect(item.key != key)
+      case .copy, .update: break
+      }
+    }
   }
 
   @Test(
@@ -148,7 +185,7 @@ import Testing
   }
 
   @Test func `matches its storage class`() {
-    #expect(StorageClass.accessToken.accessibility == .afterFirstUnlock)
+    #expect(StorageClass.accessToken.accessibility == .afterFirstUnlockThisDeviceOnly)
     #expect(StorageClass.refreshToken(inBackground: false).accessibility == .whenUnlockedThisDeviceOnly)
     #expect(StorageClass.refreshToken(inBackground: true).accessibility == .afterFirstUnlockThisDeviceOnly)
     #expect(StorageClass.biometric.accessibility == .whenPasscodeSetThisDeviceOnly)
