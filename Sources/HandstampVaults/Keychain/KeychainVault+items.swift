@@ -17,7 +17,7 @@ extension KeychainVault {
   /// Returns the stored entry, or an empty one if its absence is confirmed.
   func find() throws(VaultError) -> Found {
     if let found = try look() { return found }
-    // A session that began before `inBackground` was switched on is still stricter. Of another level nothing vouches for it.
+    // A session that began before `inBackground` was switched on is still stricter: no other canary vouches for it.
     let stricter = StorageClass.refreshToken(inBackground: false).accessibility
     if inBackground { _ = try keychain.items(canaryKey(stricter)) }
     try awaken(refreshClass.accessibility)
