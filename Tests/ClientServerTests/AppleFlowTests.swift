@@ -23,9 +23,10 @@ import Testing
     more: String = #","email":"ada@example.org","email_verified":"true""#
   ) throws -> Secret {
     let hash = SHA256.hash(data: Data(nonce.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    let end = Int(Date().timeIntervalSince1970) + 300
+    let now = Int(Date().timeIntervalSince1970)
     let payload =
-      #"{"iss":"https://stand.in","aud":"org.example","sub":"\#(subject)","exp":\#(end),"nonce":"\#(hash)"\#(more)}"#
+      #"{"iss":"https://stand.in","aud":"org.example","sub":"\#(subject)","iat":\#(now),"exp":\#(now + 300),"#
+      + #""nonce":"\#(hash)"\#(more)}"#
     let body = text(Data(#"{"alg":"RS256","kid":"one"}"#.utf8)) + "." + text(Data(payload.utf8))
     let signature = try key.signature(for: Data(body.utf8), padding: .insecurePKCS1v1_5)
     return Secret(body + "." + text(signature.rawRepresentation))

@@ -144,7 +144,9 @@ import Testing
       id: AccountID("bob"), email: nil, username: "", passwordHash: nil, createdAt: Samples.start)
     try await store.write([.createAccount(Samples.account), .createAccount(bob)], events: [])
     store.release()
-    let former = "DELETE FROM handstamp.migration WHERE version = \(PostgresSchema.addressKeys);"
+    let former =
+      "DELETE FROM handstamp.migration WHERE version >= \(PostgresSchema.addressKeys);"
+      + "ALTER TABLE handstamp.session DROP COLUMN persistence;"
     try database.sql(
       former + "UPDATE handstamp.account SET email = 'ada@bücher.example' WHERE id = 'ada';"
         + "UPDATE handstamp.account SET email = 'ada@xn--bcher-kva.example' WHERE id = 'bob'")

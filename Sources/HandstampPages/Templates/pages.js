@@ -23,13 +23,13 @@ for (const input of all("input[data-show]")) {
   input.after(button);
 }
 
-// Focus: screen readers do not announce an alert that was there from the start, so it is focused.
+// Focus: screen readers do not announce an alert that was there from the start, so it is focused. A page with an autofocus needs no other.
 
 const summary = document.querySelector(".notice[role=alert]");
 if (summary) {
   summary.tabIndex = -1;
   summary.focus();
-} else if (matchMedia("(pointer: fine)").matches && document.activeElement === document.body) {
+} else if (matchMedia("(pointer: fine)").matches && !document.querySelector("[autofocus]")) {
   all(".card input[required]").find((input) => !input.value)?.focus();
 }
 // On a phone the menu scrolls sideways.

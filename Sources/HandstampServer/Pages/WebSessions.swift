@@ -206,6 +206,7 @@ struct WebSessions: Sendable {
     let hasPasskeys = passkeys != nil && (!confirms || purpose.hasPasskey)
     let hasPassword = !confirms || purpose.hasPassword
     page.context = [
+      "focus_email": .flag(if: !confirms && known == nil),
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
       "who": .text(known ?? visit.account?.shownName ?? ""),
       "app": app(purpose, visit),

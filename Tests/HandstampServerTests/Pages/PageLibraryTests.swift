@@ -88,7 +88,7 @@ import Testing
       }
       return "{\(texts.joined(separator: ", "))}"
     }
-    try write(chain(9, times: 1), "it.json")
+    try write(chain(8, times: 1), "it.json")
     #expect(try PageLibrary(folder: folder).text("a.1", in: "it") == "x")
     for (name, text) in [
       ("layout.mustache", "{{#open}}"), ("it.json", "[]"), ("it.json", #"{"nodot": "x"}"#),

@@ -48,7 +48,7 @@ import Testing
       #expect(try await pair.signIn("Ada@Example.org", browser).status == 303)
       #expect(try await pair.account(of: browser) == ada.id)
       let letter = try await post.next()
-      #expect(letter.text.contains("A sign-in elsewhere that is called “office Ada "))
+      #expect(letter.text.contains("linked to your account") && letter.text.contains("Name: “office Ada "))
       #expect(try await browser.get("/account/activity").text.contains("connected"))
     }
   }
