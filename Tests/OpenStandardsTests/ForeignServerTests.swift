@@ -249,7 +249,7 @@ import Testing
       expect(
         try await terminal.run("login --issuer \(url)/x --browser --client-id app"), 1,
         "/.well-known/oauth-authorization-server/x: not a metadata document",
-        "/x/.well-known/openid-configuration: not a metadata document", "hint: use the issuer exactly")
+        "/x/.well-known/openid-configuration: not a metadata document", "hint: use the issuer as published")
       expect(try await terminal.run("login --issuer \(url) --browser --client-id app"), 0, "signed in")
       #expect(try await terminal.paths().contains("GET /.well-known/oauth-authorization-server"))
     }

@@ -1,4 +1,5 @@
 #if AsyncHTTPClient || WebSocket
+import Foundation
 import HandstampCore
 import NIOSSL
 
@@ -11,7 +12,7 @@ extension TLSConfiguration {
     if let file = settings.certificateAuthorities {
       trustRoots = .file(file)
       // The library's error at the first connection does not name the file.
-      guard (try? NIOSSLContext(configuration: self)) != nil else {
+      guard FileManager.default.isReadableFile(atPath: file) else {
         throw NetworkFailure.authoritiesUnreadable.error(file)
       }
     }
