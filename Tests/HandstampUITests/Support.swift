@@ -152,6 +152,9 @@ enum ScriptedPasskeyList {
   var error: SessionError?
   /// Whether a proof is asked for.
   var asksForProof = false
+  /// Whether the code of an authenticator app is asked for with the password.
+  var asksForCode = false
+  private(set) var codes: [Secret?] = []
   private(set) var calls: [String] = []
 
   private func list(_ proof: AccessToken?) throws(SessionError) -> PasskeyList {
@@ -178,7 +181,9 @@ enum ScriptedPasskeyList {
 
   func reauthenticate(_ proof: Proof) async throws(SessionError) -> AccessToken {
     switch proof {
-    case .password(Secret("right"), _): break
+    case .password(Secret("right"), let code):
+      codes.append(code)
+      if asksForCode, code == nil { throw .refused(code: "second_factor_required", detail: nil) }
     case .passkey(let ask): _ = try await ask(Array("options".utf8))
     default: throw .refused(code: "wrong_credentials", detail: nil)
     }
@@ -209,6 +214,9 @@ final class ScriptedDevices: DevicesService {
     var loads = 0
     /// The password that is asked for before devices are signed out.
     var password: Secret?
+    /// Whether the code of an authenticator app is asked for with it.
+    var asksForCode = false
+    var codes: [Secret?] = []
   }
   let content = Locked(Content())
   private let stream: AsyncStream<Void>
@@ -244,12 +252,14 @@ final class ScriptedDevices: DevicesService {
   }
 
   @concurrent func reauthenticate(_ proof: Proof) async throws(SessionError) {
-    let isRight = content.withLock { content in
-      guard let right = content.password, case .password(right, _) = proof else { return false }
+    let refusal = content.withLock { content -> String? in
+      guard let right = content.password, case .password(right, let code) = proof else { return "wrong_credentials" }
+      content.codes.append(code)
+      if content.asksForCode, code == nil { return "second_factor_required" }
       content.error = nil
-      return true
+      return nil
     }
-    guard isRight else { throw .refused(code: "wrong_credentials", detail: nil) }
+    if let refusal { throw .refused(code: refusal, detail: nil) }
   }
 
   func changes() -> AsyncStream<Void> { stream }

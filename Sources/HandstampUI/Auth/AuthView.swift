@@ -236,7 +236,7 @@ private struct WorkingLabel: View {
 
 extension View {
   /// Lets the system fill in the code of an authenticator app.
-  @ViewBuilder fileprivate func codeContent() -> some View {
+  @ViewBuilder func codeContent() -> some View {
     #if canImport(UIKit) && !os(watchOS)
     keyboardType(.numberPad).textContentType(.oneTimeCode)
     #else

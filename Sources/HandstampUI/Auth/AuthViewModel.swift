@@ -102,8 +102,8 @@ public final class AuthViewModel {
 
   private func keepChoice() {
     preferences.set(remembers, forKey: AuthViewModel.lastChoice)
-    if remembers, !trimmed(email).isEmpty {
-      preferences.set(trimmed(email), forKey: AuthViewModel.lastAddress)
+    if remembers, !email.trimmed.isEmpty {
+      preferences.set(email.trimmed, forKey: AuthViewModel.lastAddress)
     } else {
       preferences.removeObject(forKey: AuthViewModel.lastAddress)
     }
@@ -121,9 +121,9 @@ public final class AuthViewModel {
     guard running == nil, question == nil, let identifier = offered.identifier else { return false }
     return switch form {
     case .signIn: identifier.accepts(email) && !password.isEmpty
-    case .secondFactor: identifier.accepts(email) && !password.isEmpty && !trimmed(code).isEmpty
-    case .signUp: identifier.accepts(email) && !password.isEmpty && !trimmed(username).isEmpty
-    case .confirm: !trimmed(code).isEmpty && !password.isEmpty
+    case .secondFactor: identifier.accepts(email) && !password.isEmpty && code.typedCode != nil
+    case .signUp: identifier.accepts(email) && !password.isEmpty && !username.trimmed.isEmpty
+    case .confirm: code.typedCode != nil && !password.isEmpty
     case .reset: identifier.accepts(email)
     }
   }
@@ -132,8 +132,8 @@ public final class AuthViewModel {
   @discardableResult
   public func submit() -> Task<Void, Never>? {
     guard canSubmit else { return nil }
-    let (service, email, password, name) = (service, trimmed(email), password, trimmed(username))
-    let (form, code, remembers) = (form, trimmed(code), remembers)
+    let (service, email, password, name) = (service, email.trimmed, password, username.trimmed)
+    let (form, code, remembers) = (form, code.typedCode ?? "", remembers)
     if form == .signIn, !mayLeaveGuest(then: { $0.submit() }) { return nil }
     let kept = keepsBiometric ? biometric : nil
     return start(.submit) { [weak self] () async throws(SessionError) in
@@ -208,7 +208,7 @@ public final class AuthViewModel {
   /// Makes a guest's account one that signs in with a new passkey of this device. It needs the address and the name.
   @discardableResult
   public func signUpWithPasskey() -> Task<Void, Never>? {
-    let (email, name) = (trimmed(email), trimmed(username))
+    let (email, name) = (email.trimmed, username.trimmed)
     guard offersPasskeySignUp, let passkeys, offered.identifier?.accepts(email) == true, !name.isEmpty else {
       return nil
     }
@@ -448,11 +448,6 @@ public final class AuthViewModel {
     case .freeStorage?, .grantAccess?, .updateApp?, .restoreKey?, .fixConfiguration?, .setClock?: .tryAgain
     case nil: nil
     }
-  }
-
-  private func trimmed(_ text: String) -> String {
-    let head = text.drop(while: \.isWhitespace)
-    return String(head.reversed().drop(while: \.isWhitespace).reversed())
   }
 }
 

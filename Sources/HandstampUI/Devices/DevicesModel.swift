@@ -35,7 +35,8 @@ public final class DevicesModel {
 
   public init(_ service: any DevicesService) { self.service = service }
 
-  /// ``devices`` as the view shows them: the sign-ins in one kind of browser, or at one application, are together.
+  /// ``devices`` as the view shows them: the sign-ins in one kind of browser, or at one application, are together. A group that contains
+  /// this device is not signed out as a whole: ``endOthers()`` ends its other sign-ins, with all others.
   public var groups: [[DeviceSession]] {
     var (groups, places): ([[DeviceSession]], [SessionID: Int]) = ([], [:])
     for device in devices {
@@ -99,11 +100,12 @@ public final class DevicesModel {
 
   /// Proves with the password that the user is the account's owner, and repeats what was refused.
   ///
-  /// - Parameter code: the code of an authenticator app, see ``needsCode``.
+  /// - Parameter code: the code of an authenticator app. One without a letter or digit counts as none, and if ``needsCode``
+  ///   nothing is sent.
   public func confirm(password: String, code: String = "") async {
-    guard let refused else { return }
+    guard let refused, !needsCode || code.typedCode != nil else { return }
     do throws(SessionError) {
-      try await service.reauthenticate(.password(Secret(password), code: code.isEmpty ? nil : Secret(code)))
+      try await service.reauthenticate(.password(Secret(password), code: code.typedCode.map { Secret($0) }))
     } catch {
       if case .refused(code: "second_factor_required", _) = error { needsCode = true }
       failure = Wording(error) ?? failure

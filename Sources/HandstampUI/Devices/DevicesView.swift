@@ -5,6 +5,8 @@ import HandstampCore
 public import SwiftUI
 
 /// A live list of the devices signed in to the account. Users can sign out one of them, or all others at once.
+///
+/// The group that contains this device, see ``DevicesModel/groups``, has no button: its other sign-ins end only with all others.
 public struct DevicesView: View {
   @State private var model: DevicesModel
   @State private var asksForOthers = false
@@ -48,12 +50,13 @@ public struct DevicesView: View {
     }
     .alert(Text(verbatim: Word.passwordToEnd.text), isPresented: asksForPassword) {
       SecureField(Word.password.text, text: $password)
-      if model.needsCode { TextField(Word.code.text, text: $code) }
+      if model.needsCode { TextField(Word.code.text, text: $code).codeContent() }
       Button(Word.endSession.text, role: .destructive) {
         let typed = (password: password, code: code)
         (password, code) = ("", "")
         Task { await model.confirm(password: typed.password, code: typed.code) }
       }
+      .disabled(model.needsCode && code.typedCode == nil)
       Button(Word.cancel.text, role: .cancel) {
         (password, code) = ("", "")
         model.dismissPassword()

@@ -71,8 +71,8 @@ public final class OwnerModel {
     // A guest has no password to change.
     case nil: purpose == .deletion
     case .password?: !password.isEmpty
-    case .passwordAndCode?: !password.isEmpty && !code.isEmpty
-    case .mailedCode?: !code.isEmpty
+    case .passwordAndCode?: !password.isEmpty && code.typedCode != nil
+    case .mailedCode?: code.typedCode != nil
     case .passkey?, .apple?: true
     case .page?: false
     @unknown default: false
@@ -101,6 +101,7 @@ public final class OwnerModel {
   }
 
   private func proof() async throws(SessionError) -> Proof? {
+    let code = code.typedCode ?? ""
     switch kind {
     case .password?: return .password(Secret(password))
     case .passwordAndCode?: return .password(Secret(password), code: Secret(code))

@@ -75,9 +75,10 @@ private struct OwnerForm: View {
     case .password?: SecureField(Word.password.text, text: $model.password)
     case .passwordAndCode?:
       SecureField(Word.password.text, text: $model.password)
-      TextField(Word.code.text, text: $model.code)
+      TextField(Word.code.text, text: $model.code).codeContent()
     case .mailedCode?:
-      if model.isMailed { TextField(Word.code.text, text: $model.code) }
+      // It has letters, too.
+      if model.isMailed { TextField(Word.code.text, text: $model.code).autocorrectionDisabled() }
       Button(Word.mailCode.text) { Task { await model.mail() } }
     case .passkey?, .apple?, nil: EmptyView()
     case .page?: if let page { Link(Word.openPage.text, destination: page) }

@@ -49,9 +49,11 @@ public final class PasskeysModel {
 
   /// Proves with the password that the user is the account's owner, and repeats what was refused.
   ///
-  /// - Parameter code: the code of an authenticator app, see ``needsCode``.
+  /// - Parameter code: the code of an authenticator app. One without a letter or digit counts as none, and if ``needsCode``
+  ///   nothing is sent.
   public func confirm(password: String, code: String = "") async {
-    await confirm(.password(Secret(password), code: code.isEmpty ? nil : Secret(code)))
+    guard !needsCode || code.typedCode != nil else { return }
+    await confirm(.password(Secret(password), code: code.typedCode.map { Secret($0) }))
   }
 
   /// The same with a passkey, for an account without a password.
