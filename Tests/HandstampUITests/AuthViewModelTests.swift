@@ -263,6 +263,36 @@ import Testing
     #expect(model.form == .signIn && model.password.isEmpty && model.code.isEmpty && model.failure == nil)
   }
 
+  @Test func `a guest begins with the sign-up`() async throws {
+    let session = SessionManager.preview(signedInAs: nil, content: ())
+    let early = AuthViewModel(session, preferences: store)
+    #expect(early.form == .signIn)
+    try await session.signInAnonymously()
+    #expect(early.form == .signUp, "the session came later")
+    let model = AuthViewModel(session, preferences: store)
+    #expect(model.form == .signUp)
+    (model.email, model.password, model.username) = ("ada@example.org", "correct horse", "Ada")
+    await model.submit()?.value
+    #expect(!session.isAnonymous && model.failure == nil && early.form == .signIn)
+  }
+
+  @Test func `a guest keeps the form that was chosen, or typed into`() {
+    let (chosen, typed, upgraded) = (
+      AuthViewModel(service, preferences: store), AuthViewModel(service, preferences: store),
+      AuthViewModel(service, preferences: store)
+    )
+    chosen.form = .signIn
+    typed.email = "a"
+    service.isAnonymous = true
+    #expect(chosen.form == .signIn && typed.form == .signIn && upgraded.form == .signUp)
+    upgraded.password = "p"
+    service.isAnonymous = false
+    #expect(upgraded.form == .signUp)
+    service.isAnonymous = true
+    service.offer = SignInOffer(identifier: .email, accounts: false, browser: false)
+    #expect(AuthViewModel(service, preferences: store).form == .signIn, "there is no sign-up")
+  }
+
   @Test(arguments: ["email_taken", "identity_taken"])
   func `a guest asks before anything of another account happens`(code: String) async throws {
     service.isAnonymous = true

@@ -10,7 +10,7 @@ import UIKit
 #endif
 
 /// Sign-in, also with a second factor or on the server's page, sign-up and its confirmation, password reset, guest access, Sign in with
-/// Apple and passkeys. What is shown follows from the backend.
+/// Apple and passkeys. What is shown follows from the backend. A guest sees the sign-up first.
 public struct AuthView: View {
   @State private var model: AuthViewModel
   private let allowsGuests: Bool

@@ -14,12 +14,22 @@ public import Observation
 /// or not the server ever answers.
 @MainActor @Observable
 public final class AuthViewModel {
-  public var form = Form.signIn { didSet { if form != oldValue { (failure, notice) = (nil, nil) } } }
+  /// The form that is shown. Until it or a field is set, it is ``Form/signUp`` during a guest's session, whenever that is restored, and
+  /// otherwise ``Form/signIn``.
+  public var form: Form {
+    get { chosenForm ?? (offered.accounts && service.isAnonymous ? .signUp : .signIn) }
+    set {
+      if newValue != form { (failure, notice) = (nil, nil) }
+      chosenForm = newValue
+    }
+  }
+  /// `nil` until the form or a field was set.
+  private var chosenForm: Form?
   /// The address, or the user name where ``SignInOffer/identifier`` says so. Begins as the last one that has signed in here and wanted to
   /// be remembered.
-  public var email: String
-  public var password = ""
-  public var username = ""
+  public var email: String { didSet { if email != oldValue { keepForm() } } }
+  public var password = "" { didSet { if password != oldValue { keepForm() } } }
+  public var username = "" { didSet { if username != oldValue { keepForm() } } }
   /// The code of a mail, for ``Form/confirm``, or of an authenticator app, for ``Form/secondFactor``.
   public var code = ""
   /// If `false`, the session ends with the process. Begins as it was at the last sign-in.
@@ -113,6 +123,9 @@ public final class AuthViewModel {
     task?.cancel()
     offer?.cancel()
   }
+
+  /// The form stays under what the user types into it, whatever becomes of the session.
+  private func keepForm() { if chosenForm == nil { chosenForm = form } }
 
   public var isWorking: Bool { running != nil }
 
