@@ -2,9 +2,9 @@
 //
 // The service is restored at launch. The guard waits for it, and shows the app, the sign-in, or a reason.
 // A guest who creates an account, by password or with Apple, keeps the account's ID and data.
-// A guest who signs in to an account that exists is asked first, and the app takes over what the guest has.
+// A guest whose address has an account is asked before the sign-in to it, and the app takes over what the guest has.
 // View models get the service by their initializer.
-// A sign-out always succeeds, and an account can be deleted in the app.
+// A sign-out always succeeds, a guest is asked before, and an account can be deleted in the app.
 //
 // On Linux it runs at a server that `scripts/dev server` starts:
 // swift run --package-path Examples/Documents Guests http://localhost:8080
@@ -75,6 +75,7 @@ struct ProfileView: View {
   @Environment(AuthService.self) private var authService
   let model: ProfileViewModel
   @State private var isDeleting = false
+  @State private var isLeaving = false
 
   var body: some View {
     if isDeleting {
@@ -83,10 +84,18 @@ struct ProfileView: View {
     } else {
       Text(verbatim: model.title).font(.largeTitle)
       if model.canCreateAccount { AuthView(authService, apple: AppleSheet()) }
-      Button("Sign Out") { Task { await model.signOut() } }
+      // A guest cannot sign in again.
+      Button("Sign Out") { if model.canCreateAccount { isLeaving = true } else { leave() } }
+        .confirmationDialog(
+          Text(verbatim: "What you have as a guest is lost."), isPresented: $isLeaving, titleVisibility: .visible
+        ) {
+          Button("Sign Out", role: .destructive) { leave() }
+        }
       Button("Delete Account", role: .destructive) { isDeleting = true }
     }
   }
+
+  private func leave() { Task { await model.signOut() } }
 }
 #else
 @main struct Guests {
@@ -98,9 +107,8 @@ struct ProfileView: View {
     try await service.signInAnonymously()
     let guest = service.currentUser?.id
     print("signed in: \(model.isLoggedIn), as \(model.title)")  // signed in: true, as Guest
-    // The form of AuthView.
+    // The form of AuthView, which is a guest's sign-up.
     let form = AuthViewModel(service)
-    form.form = .signUp
     (form.email, form.password, form.username) = ("grace@example.org", "correct horse", "Grace")
     await form.submit()?.value
     print("\(model.title), the same account: \(service.currentUser?.id == guest)")  // Grace, the same account: true
