@@ -109,6 +109,10 @@ import Testing
       (#".refused(code: "email_taken", detail: nil)"#, .refused(code: "email_taken", detail: nil)),
       (#".status(409, Problem(code: "email_taken"))"#, .status(409, Problem(code: "email_taken")))),
     Row(
+      "the Apple account has one",
+      (#".refused(code: "identity_taken", detail: nil)"#, .refused(code: "identity_taken", detail: nil)),
+      (#".status(409, Problem(code: "identity_taken"))"#, .status(409, Problem(code: "identity_taken")))),
+    Row(
       "a weak password",
       (#".refused(code: "weak_password", detail: nil)"#, .refused(code: "weak_password", detail: nil)),
       (#".status(400, Problem(code: "weak_password"))"#, .status(400, Problem(code: "weak_password")))),
