@@ -25,10 +25,22 @@ struct ClientAuthentication: Sendable {
   func call(
     _ request: Request, _ context: some SessionRequestContext
   ) async throws -> (form: FormFields, client: ConfiguredClient?) {
+    let form = try await form(of: request)
+    return (form, try await client(of: request, form, context))
+  }
+
+  /// - Throws: ``ProblemError`` or an ``OAuthError`` for a body that is not a form.
+  func form(of request: Request) async throws -> FormFields {
     let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: bodyLimit)
-    let form = try FormFields(body.readableBytesView)
+    return try FormFields(body.readableBytesView)
+  }
+
+  /// Returns the client that sends `form`, as the function above does.
+  func client(
+    of request: Request, _ form: FormFields, _ context: some SessionRequestContext
+  ) async throws -> ConfiguredClient? {
     do {
-      return (form, try await assertingClient(of: request, form) ?? client(of: request, form))
+      return try await assertingClient(of: request, form) ?? client(of: request, form)
     } catch let error as OAuthError {
       try limits.take(.clientFailures, from: limits.client(of: request, context))
       throw error
@@ -37,6 +49,15 @@ struct ClientAuthentication: Sendable {
       context.logger.notice("Client assertion refused", metadata: ["handstamp.cause": "\(defect.rawValue)"])
       throw OAuthError.invalidClient.describing("the client assertion is not valid")
     }
+  }
+
+  /// Returns the ID by which a request names a client that is not known; `nil` for other requests. Nothing proves the ID.
+  func unknownClient(of request: Request, _ form: FormFields) -> String? {
+    let field = request.headers[.authorization].flatMap { $0.lowercased().hasPrefix("basic ") ? $0 : nil }
+    let id =
+      field.flatMap { ClientAuthentication.basic($0)?.id } ?? form["client_id"]
+      ?? form["client_assertion"].flatMap { ClientAssertion($0)?.subject }
+    return id.flatMap { clients.knows($0) ? nil : $0 }
   }
 
   /// Returns the client that authenticates itself with an assertion (RFC 7521 section 4.2); `nil` for a request without one. Each

@@ -8,7 +8,7 @@ import Hummingbird
 /// tokens. An invalid token is answered 200 as well (section 2.2); 503 means that the end could not be stored.
 ///
 /// A client ends only its own sessions: a confidential client authenticates itself, a public client sends its ID, and a request
-/// without a client is from the server's own app.
+/// without a client is from the server's own app. A client that is not known any more ends its sessions by its ID alone.
 struct RevocationController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
@@ -19,16 +19,19 @@ struct RevocationController: Sendable {
   }
 
   @concurrent func revoke(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (form, client) = try await authentication.call(request, context)
-    guard let presented = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
+    let form = try await authentication.form(of: request)
     let now = reader.clock.now
-    let token = reader.read(presented, at: now)
-    if case .access(let claims) = token, claims.isMachine {
-      guard claims.client == client?.id else { throw RevocationController.foreign }
-      // Jobs that run at the same time share the session (RFC 7009 section 2.2.1).
-      throw OAuthError("unsupported_token_type", description: "a client's own token ends by itself")
+    let token = form["token"].flatMap { reader.read($0, at: now) }
+    if try await !isOfUnknownClient(token, request, form) {
+      let client = try await authentication.client(of: request, form, context)
+      if case .access(let claims) = token, claims.isMachine {
+        guard claims.client == client?.id else { throw RevocationController.foreign }
+        // Jobs that run at the same time share the session (RFC 7009 section 2.2.1).
+        throw OAuthError("unsupported_token_type", description: "a client's own token ends by itself")
+      }
+      try await require(client, toOwn: token, now: now)
     }
-    try await require(client, toOwn: token, now: now)
+    guard let presented = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
     if case .access(let claims) = token {
       do throws(RegistryError) {
         recorder.recordEnd(
@@ -44,6 +47,15 @@ struct RevocationController: Sendable {
   }
 
   private static let foreign = OAuthError("invalid_grant", description: "the token belongs to another client")
+
+  /// Whether the token is of a session of the client that the request names, which is not known any more. The client would take
+  /// `invalid_client` as final, and its session would live again when its entry is back; it needs no rights to end what it holds.
+  private func isOfUnknownClient(
+    _ token: TokenReader.Token?, _ request: Request, _ form: FormFields
+  ) async throws -> Bool {
+    guard let token, let id = authentication.unknownClient(of: request, form) else { return false }
+    return try await reader.registry.storedSession(token.session)?.client?.id == id
+  }
 
   /// Verifies that the token of a live session was issued to the client (RFC 7009 section 2.1).
   private func require(_ client: ConfiguredClient?, toOwn token: TokenReader.Token?, now: UnixTime) async throws {

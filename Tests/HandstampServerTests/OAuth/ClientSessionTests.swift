@@ -195,6 +195,39 @@ import Testing
     }
   }
 
+  @Test func `ends a session whose client is not configured any more, and no other`() async throws {
+    let clients = try TestServer.clients()
+    try await TestServer.runOAuth { test in
+      let app = OAuthApp()
+      func reload(_ clients: [ConfiguredClient]) async throws {
+        var configuration = test.server.configuration
+        configuration.clients = clients
+        try await test.server.reload(configuration, registry: test.server.registry, keys: test.keys)
+      }
+      for kind in [\TestServer.Session.access, \.refresh, \.handle] {
+        let session = try await app.session(test)
+        let token = session[keyPath: kind]
+        try await reload(clients.filter { $0.id != "app" })
+        for id in ["gone", "site"] {
+          let refused = try await test.oauth("/oauth/revoke", [("token", token), ("client_id", id)])
+          #expect(refused.status == 401 && refused.json["error"] == "invalid_client", "\(id)")
+        }
+        for _ in 0..<2 {
+          #expect(try await test.oauth("/oauth/revoke", [("token", token), ("client_id", "app")]).status == 200)
+        }
+        try await reload(clients)
+        #expect(try await app.refresh(session.refresh, at: test).json["error"] == "invalid_grant")
+      }
+      let site = try await OAuthApp.site.session(test, headers: TestServer.basic("site", TestServer.secret))
+      try await reload(clients.filter { $0.id != "site" })
+      let byHeader = try await test.oauth(
+        "/oauth/revoke", [("token", site.handle)], headers: TestServer.basic("site", TestServer.secret))
+      #expect(byHeader.status == 200)
+      try await reload(clients)
+      #expect(try await test.introspect(site.access).json["active"] == false)
+    }
+  }
+
   @Test func `ends a confidential client's session only with its secret`() async throws {
     try await TestServer.runOAuth { test in
       let credentials = TestServer.basic("site", TestServer.secret)
