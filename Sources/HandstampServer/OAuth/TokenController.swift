@@ -102,6 +102,8 @@ struct TokenController: Sendable {
     _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
     guard let client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
+    // One that is forgotten begins no session, and learns here that it has to register anew.
+    if client.hasRegisteredItself { _ = try await authentication.clients.described(client) }
     guard let code = form["code"], let redirect = form["redirect_uri"] else {
       throw OAuthError.invalidRequest("code or redirect_uri is missing")
     }

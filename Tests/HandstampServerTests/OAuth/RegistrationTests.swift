@@ -175,6 +175,19 @@ import Testing
     }
   }
 
+  @Test func `redeems no code when it is forgotten, and is told so`() async throws {
+    try await run { test in
+      let app = try await app(test)
+      let code = try await app.code(Browser(test.client.base))
+      #expect(try await app.redeem("made up", at: test).json["error"] == "invalid_grant")
+      #expect(try await test.server.administration(by: .machineUser("bob")).forgetClient(app.id))
+      for code in [code, "made up"] {
+        let refused = try await app.redeem(code, at: test)
+        #expect(refused.status == 401 && refused.json["error"] == "invalid_client")
+      }
+    }
+  }
+
   @Test func `keeps its sessions when it is forgotten, and registers anew for the next sign-in`() async throws {
     try await run { test in
       let app = try await app(test)
