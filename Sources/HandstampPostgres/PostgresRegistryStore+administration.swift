@@ -48,5 +48,20 @@ extension PostgresRegistryStore {
       return (Int(try columns.integer()), Int(try columns.integer()))
     }
   }
+
+  @concurrent public func clientSessions() async throws(RegistryStoreError) -> [String: Int] {
+    let statement = PostgresStatement(
+      """
+      SELECT client, count(*) FROM handstamp.session WHERE ended_at IS NULL AND client IS NOT NULL GROUP BY client
+      """, isFrequent: false)
+    return try await slowly(statement) { result throws(DescribedError) in
+      var counts: [String: Int] = [:]
+      for index in 0..<result.count {
+        var columns = StoredColumns(result[index])
+        counts[try columns.text()] = Int(try columns.integer())
+      }
+      return counts
+    }
+  }
 }
 #endif

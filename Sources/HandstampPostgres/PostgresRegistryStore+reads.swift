@@ -162,22 +162,16 @@ extension PostgresRegistryStore {
         (SELECT count(*) FROM handstamp.session WHERE ended_at IS NULL),
         (SELECT count(*) FROM handstamp.session WHERE ended_at IS NOT NULL), (SELECT count(*) FROM handstamp.ticket),
         (SELECT count(*) FROM handstamp.fact WHERE kind <> 'removal'), (SELECT count(*) FROM handstamp.event),
-        (SELECT count(*) FROM handstamp.audit),
-        (SELECT json_object_agg(client, sessions)::text FROM (SELECT client, count(*) AS sessions
-          FROM handstamp.session WHERE ended_at IS NULL AND client IS NOT NULL GROUP BY client) AS by_client)
+        (SELECT count(*) FROM handstamp.audit)
       """, isFrequent: false)
     return try await slowly(statement) { result throws(DescribedError) in
       guard result.count == 1 else { throw DescribedError.unreadable(column: nil) }
       var columns = StoredColumns(result[0])
-      var counts = RegistryCounts(
+      return RegistryCounts(
         accounts: Int(try columns.integer()), guests: Int(try columns.integer()),
         liveSessions: Int(try columns.integer()), endedSessions: Int(try columns.integer()),
         oneTimeTokens: Int(try columns.integer()), items: Int(try columns.integer()),
         events: Int(try columns.integer()), auditedActions: Int(try columns.integer()))
-      if case .object(let clients)? = try columns.optionalText().flatMap({ JSONValue(Array($0.utf8)) }) {
-        counts.clientSessions = clients.compactMapValues { $0.integer.map(Int.init) }
-      }
-      return counts
     }
   }
 

@@ -47,6 +47,16 @@ extension SQLiteRegistryStore {
     } catch { throw .trouble(error) }
   }
 
+  @concurrent public func clientSessions() async throws(RegistryStoreError) -> [String: Int] {
+    do {
+      return try await pool.read { db in
+        let rows = try Row.fetchAll(
+          db, sql: "SELECT client, count(*) FROM session WHERE ended_at IS NULL AND client IS NOT NULL GROUP BY client")
+        return rows.reduce(into: [:]) { counts, row in counts[row[0] as String] = row[1] as Int }
+      }
+    } catch { throw .trouble(error) }
+  }
+
   /// Writes a consistent copy of the database, while others read and write it. It is one file, and durable.
   ///
   /// - Parameter path: where there must be no file yet.

@@ -292,17 +292,13 @@ public final class SQLiteRegistryStore: ServerStore {
   @concurrent public func counts() async throws(RegistryStoreError) -> RegistryCounts {
     try await read { db in
       func count(_ rest: String) throws -> Int { try Int.fetchOne(db, sql: "SELECT count(*) FROM \(rest)") ?? 0 }
-      var counts = RegistryCounts(
+      return RegistryCounts(
         accounts: try count("account WHERE closed_at IS NULL"),
         guests: try count("account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL"),
         liveSessions: try count("session WHERE ended_at IS NULL"),
         endedSessions: try count("session WHERE ended_at IS NOT NULL"), oneTimeTokens: try count("ticket"),
         items: try count("fact WHERE kind <> 'removal'"), events: try count("event"), auditedActions: try count("audit")
       )
-      let rows = try Row.fetchAll(
-        db, sql: "SELECT client, count(*) FROM session WHERE ended_at IS NULL AND client IS NOT NULL GROUP BY client")
-      for row in rows { counts.clientSessions[row[0] as String] = row[1] as Int }
-      return counts
     }
   }
 

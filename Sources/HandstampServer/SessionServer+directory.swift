@@ -37,7 +37,7 @@ extension SessionServer {
 
   /// Returns the clients that are configured no more and have live sessions in a store, with how many.
   package func missingClients(in registry: Registry) async throws(RegistryError) -> [String: Int] {
-    try await registry.counts().clientSessions.filter { !clients.knows($0.key) }
+    try await registry.clientSessions().filter { !clients.knows($0.key) }
   }
 
   /// Returns the operations of administrators on this server. Its event streams report the changes at once.

@@ -8,13 +8,13 @@ import HandstampStorage
 import HandstampSupport
 import Logging
 
-/// The work of `handstamp serve --check`: it checks the settings and the files that they name, changes nothing, and prints the
-/// settings without secrets.
+/// The work of `handstamp serve --check`: it checks the settings and the files that they name, and prints the settings without
+/// secrets. It opens an existing database as the admin commands do, to count the sessions of clients that are missing.
 struct SettingsCheck {
   let settings: ServeSettings
 
   /// - Parameter keys: stand for those of the data folder; drawn by default.
-  /// - Throws: the refusal that the start would end with, as far as that can be known without opening the data folder.
+  /// - Throws: the refusal that the start would end with, as far as that can be known without serving the data folder.
   func run(keys: SigningKeys? = nil) async throws {
     do throws(ListenError) { try settings.configuration.listener.tls?.check() } catch {
       throw CommandError(.usage, plain("\(error)"), hint: error.hint)
@@ -46,7 +46,6 @@ struct SettingsCheck {
 
   /// None if there is no database yet, or one that cannot be opened: the start says why.
   func clientWarnings(of server: SessionServer) async -> [String] {
-    if case .postgres = settings.database, settings.values["clients"] == nil { return [] }
     let folder = AdminFolder(path: settings.data, database: settings.database, keys: settings.keys, keysPlace: "")
     let warnings = try? await folder.open { store, _ throws(CommandError) in
       await server.clientWarnings(in: store.registry)

@@ -33,11 +33,15 @@ struct SettingsReloader: Sendable {
   /// Reloads at every SIGHUP, until the task is cancelled.
   func run(_ notifier: ServiceNotifier) async {
     let signals = await UnixSignalsSequence(trapping: .sighup)
-    await warnOfClients()
-    for await _ in signals {
-      notifier.reloading()
-      await reload()
-      notifier.ready()
+    await withDiscardingTaskGroup { group in
+      // Beside the signals: a large store takes a while to count.
+      group.addTask { await warnOfClients() }
+      for await _ in signals {
+        notifier.reloading()
+        await reload()
+        notifier.ready()
+        group.addTask { await warnOfClients() }
+      }
     }
   }
 
@@ -67,8 +71,6 @@ struct SettingsReloader: Sendable {
         logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
       }
       logger.notice("Settings reloaded")
-      let kept = Set(settings.configuration.clients.map(\.id))
-      if !former.configuration.clients.allSatisfy({ kept.contains($0.id) }) { await warnOfClients() }
     } catch let refusal as CommandError {
       logger.error(
         "Settings not reloaded",

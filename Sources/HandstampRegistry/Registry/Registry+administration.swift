@@ -57,6 +57,11 @@ extension Registry {
     return try await write([Registry.replacing(former, by: next)], []) ? entries : []
   }
 
+  /// Counts the sessions of other clients that were not ended, by `client_id`.
+  package func clientSessions() async throws(RegistryError) -> [String: Int] {
+    try await read(try await store.clientSessions())
+  }
+
   /// Counts the rows of the store. It may take long on a large one.
   public func counts() async throws(RegistryError) -> RegistryCounts {
     try await read(try await store.counts())

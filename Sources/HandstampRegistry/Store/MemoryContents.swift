@@ -48,14 +48,14 @@ struct MemoryContents {
   var counts: RegistryCounts {
     let open = accounts.values.filter { $0.closedAt == nil }
     let ended = sessions.values.count { $0.end != nil }
-    var counts = RegistryCounts(
+    return RegistryCounts(
       accounts: open.count, guests: open.count(where: \.isGuest), liveSessions: sessions.count - ended,
       endedSessions: ended, oneTimeTokens: oneTimeTokens.count, items: items.count, events: events.count,
       auditedActions: audit.count)
-    for row in sessions.values where row.end == nil {
-      if let client = row.client { counts.clientSessions[client.id, default: 0] += 1 }
-    }
-    return counts
+  }
+
+  var clientSessions: [String: Int] {
+    sessions.values.lazy.filter { $0.end == nil }.compactMap(\.client?.id).reduce(into: [:]) { $0[$1, default: 0] += 1 }
   }
 
   mutating func append(_ new: [RegistryEvent]) {

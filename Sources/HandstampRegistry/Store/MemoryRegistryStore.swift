@@ -103,6 +103,8 @@ public actor MemoryRegistryStore: RegistryStore {
     )
   }
 
+  public func clientSessions() -> [String: Int] { contents.clientSessions }
+
   public func counts() -> RegistryCounts { contents.counts }
 
   public func prune(_ retention: Retention, limit: Int) -> Int { contents.prune(retention, limit: max(limit, 0)) }

@@ -11,8 +11,6 @@ public struct RegistryCounts: Sendable, Hashable {
   public var items: Int
   public var events: Int
   public var auditedActions: Int
-  /// Those of ``liveSessions`` that other clients have, by `client_id`.
-  package var clientSessions: [String: Int] = [:]
 
   public init(
     accounts: Int = 0, guests: Int = 0, liveSessions: Int = 0, endedSessions: Int = 0, oneTimeTokens: Int = 0,

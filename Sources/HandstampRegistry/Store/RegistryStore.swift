@@ -84,6 +84,9 @@ public protocol RegistryStore: Sendable {
   /// all of them.
   @concurrent func liveSessions(upTo time: UnixTime?) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int)
 
+  /// Counts the sessions that clients other than the server's own app have and that were not ended, by `client_id`.
+  @concurrent func clientSessions() async throws(RegistryStoreError) -> [String: Int]
+
   /// Counts the rows of the store. It may take long on a large one.
   @concurrent func counts() async throws(RegistryStoreError) -> RegistryCounts
 

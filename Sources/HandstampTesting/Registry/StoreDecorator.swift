@@ -136,6 +136,11 @@ extension StoreDecorator {
     return try await base.latestAuditedActions(about: account, before: id, limit: limit)
   }
 
+  @concurrent package func clientSessions() async throws(RegistryStoreError) -> [String: Int] {
+    try await willRead()
+    return try await base.clientSessions()
+  }
+
   @concurrent package func counts() async throws(RegistryStoreError) -> RegistryCounts {
     try await willRead()
     return try await base.counts()

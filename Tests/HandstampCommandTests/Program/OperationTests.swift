@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampStorage
 import HandstampSupport
 import HandstampTesting
 import Testing
@@ -74,6 +75,33 @@ extension Processes {
         #expect(try await status() == 409)
         child.send(SIGTERM)
         #expect(try await within(.seconds(240), "the end") { try await child.outcome() }.status == 0)
+      }
+    }
+
+    @Test func `warns of sessions that a reload leaves without their client, also of one that registered itself`()
+      async throws
+    {
+      try await ProcessFixture.inFolder { folder in
+        let (file, lines) = (folder + "/serve.yaml", folder + "/log")
+        func write(_ settings: String) throws {
+          try "data: \(folder)/data\nport: 0\n\(settings)\n".write(toFile: file, atomically: true, encoding: .utf8)
+        }
+        try write("client-registration: openid")
+        let id = "registered-" + String(repeating: "a", count: 22)
+        let settings = try ServeSettings(flags: [:], environment: [:], file: file)
+        let (store, _) = try await settings.openDatabase()
+        try await store.createSessions(1, of: id)
+        try store.close()
+        let child = try Child(["serve", "--config", file, "--until-stdin-ends"], log: lines)
+        defer { child.send(SIGKILL) }
+        _ = try await within(.seconds(240), "the start") { try await child.line() }
+        child.send(SIGHUP)
+        #expect(await eventually { count("Settings reloaded", in: lines) == 1 })
+        let warning = "client \(id) is not configured, and 1 live session(s)"
+        #expect(!log(lines).contains(warning))
+        try write("")
+        child.send(SIGHUP)
+        #expect(await eventually { log(lines).contains(warning) })
       }
     }
 

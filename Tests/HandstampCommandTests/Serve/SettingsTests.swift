@@ -12,6 +12,22 @@ import Testing
 
 @testable import HandstampCommand
 
+extension RegistryStore {
+  /// Creates an account with live sessions of a client.
+  func createSessions(_ count: Int, of client: String) async throws {
+    let ada = AccountRecord(
+      id: "ada", email: nil, username: "Ada", passwordHash: nil, createdAt: UnixTime(seconds: 9))
+    var random = SystemRandomNumberGenerator()
+    let sessions = (1...count).map { number in
+      SessionRow(
+        session: SessionBytes(from: &random), account: ada.id,
+        device: DeviceInfo(id: DeviceID("d\(number)"), name: "d", platform: "ios"), kind: .keyed,
+        client: SessionClient(id: client, scope: "openid"), createdAt: UnixTime(seconds: 9))
+    }
+    try await write([.createAccount(ada)] + sessions.map { .createSession($0) }, events: [])
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `Settings of the server` {
   private func settings(
     _ flags: [String: String] = [:], environment: [String: String] = [:], file: String? = nil
@@ -60,16 +76,7 @@ import Testing
       let check = SettingsCheck(settings: settings)
       #expect(await check.clientWarnings(of: server).isEmpty, "there is no database yet")
       let (store, _) = try await settings.openDatabase()
-      let ada = AccountRecord(
-        id: "ada", email: nil, username: "Ada", passwordHash: nil, createdAt: UnixTime(seconds: 9))
-      var random = SystemRandomNumberGenerator()
-      let sessions = (1...2).map { number in
-        SessionRow(
-          session: SessionBytes(from: &random), account: ada.id,
-          device: DeviceInfo(id: DeviceID("d\(number)"), name: "d", platform: "ios"), kind: .keyed,
-          client: SessionClient(id: "forum", scope: "openid"), createdAt: UnixTime(seconds: 9))
-      }
-      try await store.write([.createAccount(ada)] + sessions.map { .createSession($0) }, events: [])
+      try await store.createSessions(2, of: "forum")
       #expect(
         await check.clientWarnings(of: server) == [
           "client forum is not configured, and 2 live session(s) of it wait for its entry; to end them:"
