@@ -1,5 +1,6 @@
 #if Command
 import ArgumentParser
+import HandstampRegistry
 import HandstampServer
 
 extension AdminClients {
@@ -18,20 +19,23 @@ extension AdminClients {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      // First, so that nothing is changed if the store cannot be.
+      // One that has registered itself is in no file.
+      let file = try RegisteredClient.isID(id) ? nil : self.file.file()
+      // The file is read first and the store changed first, so that nothing is changed if either cannot be used.
+      try file?.check()
       let (isForgotten, ended) = try await options.administering {
         (try await $0.forgetClient(id), try await $0.endSessions(ofClient: id))
       }
-      // One that has registered itself is in no file.
-      let isRemoved = try isForgotten || file.file().remove(id)
+      let isRemoved = try file?.remove(id) ?? isForgotten
       guard isRemoved || ended > 0 else {
+        let place = file?.path ?? "the server"
         throw CommandError(
-          .failure, "\(try file.file().path) has no client \(id), and none has sessions by that ID",
+          .failure, "\(place) has no client \(id), and none has sessions by that ID",
           hint: "list them: handstamp admin clients list")
       }
       if output.json { return Terminal.out(json: ["id": id, "removed": isRemoved, "ended": ended]) }
       Terminal.out("\(isRemoved ? "removed" : "not in the file"), tokens and sessions ended: \(ended)")
-      if isRemoved, !isForgotten { Terminal.say("a running server forgets the client after: kill -HUP PID") }
+      if isRemoved, file != nil { Terminal.say("a running server forgets the client after: kill -HUP PID") }
     }
   }
 }

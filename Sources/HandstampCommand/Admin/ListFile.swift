@@ -68,6 +68,9 @@ struct ListFile {
     }
   }
 
+  /// - Throws: what ``remove(_:)`` would throw for a file that cannot be read.
+  func check() throws { try change { _ in } }
+
   /// Removes an entry; `false` if there is none.
   func remove(_ id: String) throws -> Bool {
     try change { entries in

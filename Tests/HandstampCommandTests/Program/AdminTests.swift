@@ -2,7 +2,9 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampRegistry
 import HandstampServer
+import HandstampStorage
 import Testing
 
 @testable import HandstampCommand
@@ -205,6 +207,30 @@ extension Processes {
         let left = try await ProcessFixture.handstamp(
           ["admin", "clients", "check", "--clients", file], home: stage.folder)
         #expect(left.out == "ok, 1 client(s)\n", "\(left.words)")
+      }
+    }
+
+    @Test func `ends no session of a client whose file is not named, and needs no file for one that registered itself`()
+      async throws
+    {
+      try await ProcessFixture.inFolder { folder in
+        let settings = try ServeSettings(flags: ["data": folder], environment: [:], file: nil)
+        let id = "registered-" + String(repeating: "a", count: 22)
+        let (store, _) = try await settings.openDatabase()
+        try await store.createSessions(1, of: "wiki", account: "ada")
+        try await store.createSessions(1, of: id, account: "bob")
+        try store.close()
+        func remove(_ id: String) async throws -> Child.Outcome {
+          try await ProcessFixture.handstamp(
+            ["admin", "clients", "remove", id, "--data", folder], home: folder + "/home")
+        }
+        let refused = try await remove("wiki")
+        #expect(refused.status == ExitReason.usage.rawValue, "\(refused.words)")
+        let ended = try await remove(id)
+        #expect(ended.out == "not in the file, tokens and sessions ended: 1\n", "\(ended.words)")
+        let (after, _) = try await settings.openDatabase()
+        #expect(try await after.clientSessions() == ["wiki": 1])
+        try after.close()
       }
     }
 

@@ -14,17 +14,17 @@ import Testing
 
 extension RegistryStore {
   /// Creates an account with live sessions of a client.
-  func createSessions(_ count: Int, of client: String) async throws {
-    let ada = AccountRecord(
-      id: "ada", email: nil, username: "Ada", passwordHash: nil, createdAt: UnixTime(seconds: 9))
+  func createSessions(_ count: Int, of client: String, account: AccountID = "ada") async throws {
+    let account = AccountRecord(
+      id: account, email: nil, username: "Ada", passwordHash: nil, createdAt: UnixTime(seconds: 9))
     var random = SystemRandomNumberGenerator()
     let sessions = (1...count).map { number in
       SessionRow(
-        session: SessionBytes(from: &random), account: ada.id,
+        session: SessionBytes(from: &random), account: account.id,
         device: DeviceInfo(id: DeviceID("d\(number)"), name: "d", platform: "ios"), kind: .keyed,
         client: SessionClient(id: client, scope: "openid"), createdAt: UnixTime(seconds: 9))
     }
-    try await write([.createAccount(ada)] + sessions.map { .createSession($0) }, events: [])
+    try await write([.createAccount(account)] + sessions.map { .createSession($0) }, events: [])
   }
 }
 
