@@ -36,14 +36,14 @@ struct UpstreamMark: StoredPayload, Equatable {
     stateAt = fields.time("state")
   }
 
-  /// Whether it stops a sign-in.
+  /// Whether it stops a sign-in of the user whose mark it is.
   ///
-  /// - Parameter since: when the user signed in at the provider; `nil` stops it after any end.
-  func stops(_ upstream: UpstreamSession, since: UnixTime?) -> Bool {
+  /// - Parameter since: when the user signed in at the provider.
+  func stops(_ upstream: UpstreamSession, since: UnixTime) -> Bool {
     if isDisabled { return true }
-    guard let endedAt, since.map({ endedAt >= $0 }) ?? true else { return false }
-    // The user has signed in there anew, whatever `auth_time` and `sid` say: the browser was sent there after the end, and to do so
-    // (OpenID Connect Core 1.0 section 3.1.2.1, `max_age`).
+    guard let endedAt, endedAt >= since else { return false }
+    // The user has signed in there anew, whatever `auth_time` says: the browser was sent there after the end, and to do so (OpenID
+    // Connect Core 1.0 section 3.1.2.1, `max_age`).
     guard let heardAt, let asked = upstream.askedAt else { return true }
     return asked <= heardAt
   }
@@ -68,9 +68,9 @@ extension Registry {
     let keys = upstream.keys
     let since = upstream.authenticatedAt ?? now.advanced(by: .zero - UpstreamMark.unsure)
     var changes = try await expectation(of: keys.user, now: now) { $0.stops(upstream, since: since) }
-    // An ID is never that of another session.
+    // An ID is never that of another session: a token that names it is of the one that has ended, whenever the browser was sent.
     if let session = keys.session {
-      changes += try await expectation(of: session, now: now) { $0.stops(upstream, since: nil) }
+      changes += try await expectation(of: session, now: now) { $0.endedAt != nil }
     }
     let noted = try await dependents(on: keys.user)
     let live = Set(noted.filter { $0.row?.end == nil && $0.row != nil }.compactMap(\.dependency.key))
