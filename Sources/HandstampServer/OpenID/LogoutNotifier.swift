@@ -13,6 +13,8 @@ struct LogoutNotifier: NamedService {
   private static let pause = JobPause(first: .seconds(1), longest: .seconds(3600))
   /// How long after the end of its session a client is still told.
   private static let patience = Duration.seconds(24 * 3600)
+  /// How long an end waits before the server looks again for a client that is not configured.
+  private static let absence = Duration.seconds(3600)
   /// How often a client is told that answers that the request is not valid, in case that a proxy or a deployment is to blame.
   private static let mostRefusals = 5
   /// How long a client may take to answer.
@@ -30,9 +32,11 @@ struct LogoutNotifier: NamedService {
   }
 
   private func deliver(_ claimed: ClaimedJob<LogoutJob>) async throws(RegistryError) {
-    // Its entry may come back.
     guard let client = server.clients[claimed.job.client] else {
-      return try await retry(claimed, after: Failure(words: "the client is not configured"))
+      // Its entry may come back; until then there is no attempt that could fail.
+      let next = server.clock.now.advanced(by: LogoutNotifier.absence)
+      guard isOver(claimed, at: next) else { return try await server.registry.postpone(claimed, until: next) }
+      return try await retry(claimed, after: Failure(words: "the client is not configured"), at: next)
     }
     guard let uri = client.backChannelLogoutURI, let transport = server.transport else {
       return try await server.registry.finish(claimed)
@@ -83,13 +87,18 @@ struct LogoutNotifier: NamedService {
     } catch { return Failure(words: "\(error)") }
   }
 
-  private func retry(_ claimed: ClaimedJob<LogoutJob>, after failure: Failure) async throws(RegistryError) {
+  /// Whether the client is not told any more at that time.
+  private func isOver(_ claimed: ClaimedJob<LogoutJob>, at time: UnixTime) -> Bool {
+    time.since(claimed.createdAt) >= LogoutNotifier.patience
+  }
+
+  /// - Parameter later: when the next attempt is made, if the job is not over by then; by default after a pause that grows.
+  private func retry(
+    _ claimed: ClaimedJob<LogoutJob>, after failure: Failure, at later: UnixTime? = nil
+  ) async throws(RegistryError) {
     let failures = claimed.job.failures + 1
-    let pause = LogoutNotifier.pause.after(attempts: failures)
-    let next = server.clock.now.advanced(by: pause)
-    let isOver =
-      next.since(claimed.createdAt) >= LogoutNotifier.patience
-      || failure.isRefusal && failures >= LogoutNotifier.mostRefusals
+    let next = later ?? server.clock.now.advanced(by: LogoutNotifier.pause.after(attempts: failures))
+    let isOver = isOver(claimed, at: next) || failure.isRefusal && failures >= LogoutNotifier.mostRefusals
     server.metrics.update {
       $0.logoutsFailed += 1
       if isOver { $0.logoutsAbandoned += 1 }

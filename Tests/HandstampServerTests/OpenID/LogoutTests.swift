@@ -292,6 +292,38 @@ import Testing
     }
   }
 
+  @Test func `is told when its entry is back, and its absence is no failure before a day has passed`() async throws {
+    try await RelyingParty.run { party, uri in
+      try await TestServer.runOpenID(logout: ["party": uri]) { test in
+        let clients = test.server.configuration.clients
+        func reload(_ clients: [ConfiguredClient]) async throws {
+          var configuration = test.server.configuration
+          configuration.clients = clients
+          try await test.server.reload(configuration, registry: test.server.registry, keys: test.keys)
+        }
+        func endWhileMissing(for hours: Int) async throws {
+          let tokens = try await OAuthApp.party().tokens(Browser(test.client.base), at: test)
+          try await reload(clients.filter { $0.id != "party" })
+          try await end(tokens.json["session_id"] ?? "", test)
+          for _ in 0..<hours {
+            await test.server.logoutQueue.bell.waitUntilIdle()
+            test.clock.advance(by: .seconds(3600))
+          }
+        }
+        try await endWhileMissing(for: 3)
+        let waiting = try await test.server.registry.waitingLogouts(of: "party", now: test.clock.now)
+        #expect(waiting.map(\.failures) == [0] && test.metrics.logoutsFailed == 0)
+        try await reload(clients)
+        test.clock.advance(by: .seconds(3600))
+        #expect(await party.tokens(1).count == 1)
+        await test.server.logoutQueue.bell.waitUntilIdle()
+        try await endWhileMissing(for: 25)
+        #expect(test.metrics.logoutsFailed == 1 && test.metrics.logoutsAbandoned == 1)
+        #expect(party.tokens.count == 1)
+      }
+    }
+  }
+
   @Test func `does not wait for another one that hangs`() async throws {
     let gate = Gate()
     try await RelyingParty.run(behind: gate) { slow, slowURI in
