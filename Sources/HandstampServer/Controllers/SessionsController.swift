@@ -40,7 +40,8 @@ struct SessionsController: Sendable {
     json.add(
       "sessions",
       rows.map { row in
-        let name = language.map { pages.deviceName(row.device.name, in: $0) }
+        // A client has chosen its name itself, in whatever words.
+        let name = row.client == nil ? language.map { pages.deviceName(row.device.name, in: $0) } : nil
         return row.description(current: context.session.id, group: groups[row.id], name: name)
       })
     return .json(json)

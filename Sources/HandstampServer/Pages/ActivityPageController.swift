@@ -86,7 +86,7 @@ struct ActivityPageController: Sendable {
       (.accountEnabled, _), (.accountPurged, _):
       return nil
     }
-    let device = web.pages.deviceName(try await device(of: event.session), in: language)
+    let device = try await device(of: event.session, language)
     return Entry(at: event.at, icon: icon, text: PageText("activity.\(key)", ["device": .text(device)]))
   }
 
@@ -126,18 +126,18 @@ struct ActivityPageController: Sendable {
       .keyRetired, .backedUp, .restored, nil:
       return nil
     }
-    var device = details["device"] ?? ""
-    if device.isEmpty { device = try await self.device(of: action.session) }
+    let named = details["device"].map { web.pages.sessionName(device: $0, client: details["client"], in: language) }
+    let device = if let named { named } else { try await self.device(of: action.session, language) }
     let app: PageValue = .object(["name": .text(details["client"] ?? "")])
     let text = PageText(
       "activity.\(key)",
-      ["device": .text(web.pages.deviceName(device, in: language)), "name": .text(details["name"] ?? ""), "app": app])
+      ["device": .text(device), "name": .text(details["name"] ?? ""), "app": app])
     return Entry(at: action.at, icon: icon, text: text, isWarning: isWarning, network: action.network)
   }
 
-  private func device(of session: SessionID?) async throws -> String {
-    guard let session else { return "–" }
-    return try await web.registry.storedSession(session)?.shownName ?? "–"
+  private func device(of session: SessionID?, _ language: String) async throws -> String {
+    guard let session, let row = try await web.registry.storedSession(session) else { return "–" }
+    return web.pages.sessionName(row, in: language)
   }
 }
 #endif

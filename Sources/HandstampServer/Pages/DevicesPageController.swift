@@ -43,7 +43,7 @@ struct DevicesPageController: Sendable {
     func shown(_ row: SessionRow) -> PageContext {
       [
         "id": .text(row.id.rawValue), "icon": .text(row.icon),
-        "name": web.pages.app(row.client?.id ?? "", named: name(row, visit), in: visit.place.language)["name"],
+        "name": .text(name(row, visit)),
         "is_current": .flag(if: row.id == user.row.id), "seen": dates.relative(row.lastSeenAt),
         "signed_in": dates.relative(row.createdAt),
       ]
@@ -61,7 +61,7 @@ struct DevicesPageController: Sendable {
   }
 
   private func name(_ row: SessionRow, _ visit: BrowserRequest) -> String {
-    web.pages.deviceName(row.shownName, in: visit.place.language)
+    web.pages.sessionName(row, in: visit.place.language)
   }
 
   /// The list alone, for the page's script.
@@ -155,9 +155,6 @@ struct DevicesPageController: Sendable {
 }
 
 extension SessionRow {
-  /// The name of its device, or what is known of it.
-  var shownName: String { device.name.isEmpty ? client?.id ?? "–" : device.name }
-
   /// The name of its symbol.
   fileprivate var icon: String {
     guard client == nil else { return "app" }

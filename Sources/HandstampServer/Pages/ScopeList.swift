@@ -3,11 +3,28 @@ import HandstampPages
 import HandstampRegistry
 
 extension PageWriter {
-  /// A client in the texts of a page. The name of one that registered itself is its own choice, and every page says so.
+  /// A client in the texts of a page.
   func app(_ id: String, named name: String, in language: String) -> PageContext {
-    guard RegisteredClient.isID(id) else { return ["name": .text(name)] }
-    let shown = text(PageText("app.registered", ["name": .text(name)]), in: language)
-    return ["name": .text(shown), "registered": .flag]
+    let shown: PageValue = .text(appName(id, named: name, in: language))
+    return RegisteredClient.isID(id) ? ["name": shown, "registered": .flag] : ["name": shown]
+  }
+
+  /// Returns the name of a client. That of one that registered itself is its own choice, and every page says so.
+  func appName(_ id: String, named name: String, in language: String) -> String {
+    RegisteredClient.isID(id) ? text(PageText("app.registered", ["name": .text(name)]), in: language) : name
+  }
+
+  /// Returns the name by which pages show a session: that of its client, or that of its device.
+  func sessionName(_ row: SessionRow, in language: String) -> String {
+    sessionName(device: row.device.name, client: row.client?.id, in: language)
+  }
+
+  /// - Parameters:
+  ///   - device: the name that is stored for the session.
+  ///   - client: the ID of its client, which has chosen that name; `nil` for a browser and the server's own app.
+  func sessionName(device: String, client: String?, in language: String) -> String {
+    if let client { return appName(client, named: device.isEmpty ? client : device, in: language) }
+    return device.isEmpty ? "–" : deviceName(device, in: language)
   }
 
   /// The permissions of a client, in words.

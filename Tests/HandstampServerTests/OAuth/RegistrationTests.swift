@@ -101,6 +101,7 @@ import Testing
       ] {
         #expect(try await Browser(test.client.base).get(path + "&lang=" + language).text.contains(words))
       }
+      var sessions: [String] = []
       for _ in 0..<2 {
         var page = try await browser.get(path)
         if page.title == "Sign in" { page = try await browser.signIn(at: path) }
@@ -110,12 +111,28 @@ import Testing
         let session = try TestServer.Session(try await app.redeem(try #require(back.fields["code"]), at: test))
         #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
         #expect(try await test.client.get("/v1/sessions", token: session.access).status == 403)
+        sessions.append(session.id)
       }
-      for page in ["/account/apps", "/account/devices"] {
+      for page in ["/account/apps", "/account/devices", "/account/devices/end", "/account/activity"] {
         #expect(try await browser.get(page).text.contains("Ada’s tool, a program that registered itself"), "\(page)")
       }
+      let devices = try await browser.get("/account/devices")
+      let ended = try await browser.press("end", on: devices, at: "/account/devices", [("session", sessions[0])])
+      #expect(ended.text.contains("Ada’s tool, a program that registered itself is signed out"))
       let elsewhere = try await browser.get(app.page(changing: ["redirect_uri": "http://localhost:52001/other"]))
       #expect(elsewhere.status == 400 && elsewhere.location == nil)
+    }
+  }
+
+  @Test func `has its own name, also if browsers are called so`() async throws {
+    try await run { test in
+      let body = #"{"client_name":"A browser","redirect_uris":["http://localhost/cb"]}"#
+      let session = try await app(test, body).session(test)
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      let browser = try await Browser.signedIn(test)
+      for page in ["/account/devices?lang=de", "/account/activity?lang=de"] {
+        #expect(try await browser.get(page).text.contains("A browser, ein Programm, das sich selbst"), "\(page)")
+      }
     }
   }
 
