@@ -199,7 +199,7 @@ extension Registry {
   ) async throws(RegistryError) -> [SessionRow] {
     for _ in 0..<Registry.attempts {
       var found = try await read(try await rows()).filter { $0.end == nil }
-      found += try await read(try await dependents(of: found, endingAs: reason)).filter { $0.id != kept }
+      found += try await read(try await dependents(of: found, endingAs: reason, now: now)).filter { $0.id != kept }
       guard !found.isEmpty || !more.isEmpty else { return [] }
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for row in found {
@@ -236,7 +236,7 @@ extension Registry {
       guard !browsers.isEmpty else { return ended }
       return ended
         + (try await end(reason, at: provider, now: now) { () throws(RegistryStoreError) in
-          try await dependents(of: browsers, endingAs: reason).filter { $0.id != kept }
+          try await dependents(of: browsers, endingAs: reason, now: now).filter { $0.id != kept }
         })
     }
     throw Registry.contention

@@ -31,8 +31,10 @@ extension Registry {
       next.revision += 1
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       let former = live.filter { !row.isBorrowed && pending.replaces.contains($0.id) }
-      let left = try await left(by: pending, of: row)
-      let replaced = try await withClients(former + excess(others, now: now), endingAs: .replaced).filter { old in
+      let left = try await left(by: pending, of: row, now: now)
+      let replaced = try await withClients(
+        former + excess(others, now: now), endingAs: .replaced, now: now
+      ).filter { old in
         !left.contains { $0.id == old.id }
       }
       for (old, word) in replaced.map({ ($0, EndReason.replaced) }) + left.map({ ($0, .signedOut) }) {
@@ -63,22 +65,24 @@ extension Registry {
 
   /// The session of another account that the browser leaves, with those of clients that depend on it. A borrowed browser leaves that
   /// of the same account as well: it was begun as if the browser were the user's own.
-  private func left(by pending: PendingSession, of next: SessionRow) async throws(RegistryError) -> [SessionRow] {
+  private func left(
+    by pending: PendingSession, of next: SessionRow, now: UnixTime
+  ) async throws(RegistryError) -> [SessionRow] {
     var left: [SessionRow] = []
     for id in pending.replaces {
       guard let row = try await storedSession(id), row.account != next.account || next.isBorrowed, row.end == nil else {
         continue
       }
-      left += try await withClients([row], endingAs: .signedOut)
+      left.append(row)
     }
-    return left
+    return try await withClients(left, endingAs: .signedOut, now: now)
   }
 
   /// Sessions with those of clients that end with them.
   private func withClients(
-    _ rows: [SessionRow], endingAs reason: EndReason
+    _ rows: [SessionRow], endingAs reason: EndReason, now: UnixTime
   ) async throws(RegistryError) -> [SessionRow] {
-    rows + (try await read(try await dependents(of: rows, endingAs: reason))).filter { $0.end == nil }
+    rows + (try await read(try await dependents(of: rows, endingAs: reason, now: now))).filter { $0.end == nil }
   }
 
   /// The pending sessions that make room for one more of `device`: the oldest that exceed ``PendingSession/most``.

@@ -137,15 +137,23 @@ extension Registry {
 
   /// Returns the sessions of clients that depend on the sign-in of browsers among `rows` and end with them for that reason, without
   /// those among `rows`.
+  ///
+  /// A form that was sent twice began two sessions of one browser, and only one is ever used. Where clients outlast a browser that
+  /// signs in again or is merely unused, they outlast the other one, too.
   func dependents(
-    of rows: [SessionRow], endingAs reason: EndReason
+    of rows: [SessionRow], endingAs reason: EndReason, now: UnixTime
   ) async throws(RegistryStoreError) -> [SessionRow] {
     var found: [SessionRow] = []
-    let known = Set(rows.map(\.id))
+    var known = Set(rows.map(\.id))
     for browser in rows where browser.takesClients(with: reason) {
-      found += try await store.sessions(of: browser.account).filter {
-        $0.client?.browser == browser.device.id && !known.contains($0.id)
+      let others = try await store.sessions(of: browser.account).filter { !known.contains($0.id) }
+      let goesOn = others.contains {
+        $0.kind == .browser && $0.device.id == browser.device.id && $0.endReason(at: now) == nil
       }
+      guard reason.reachesClients || !goesOn else { continue }
+      let clients = others.filter { $0.client?.browser == browser.device.id }
+      known.formUnion(clients.map(\.id))
+      found += clients
     }
     return found
   }
