@@ -36,12 +36,11 @@ struct BrowserSessionController: Sendable {
   /// `POST /v1/session`: signs in with a password, and the one-time password that the account may ask for, or with a passkey's answer
   /// (`AuthenticationResponseJSON` as a text). If the browser is signed in to the account, the user has proved it
   /// again. There is another cookie, and another CSRF token, each time; the former ones count until the browser has presented them.
-  /// With `remember` `false` the browser is borrowed, as with the box of the pages.
+  /// With `remember` `false` the browser is borrowed, as with the box of the pages. Nothing else makes it so.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(upTo: bodyLimit)
-    let isBorrowed = try body.persistence() == .ephemeral
-    let visit = try await web.browserRequest(request, isForm: false, isBorrowed: isBorrowed, context)
+    let visit = try await web.browserRequest(request, isForm: false, persistence: try body.persistence(), context)
     let new: BrowserSession
     if let answer = try body.optionalText("passkey") {
       new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
@@ -68,7 +67,7 @@ struct BrowserSessionController: Sendable {
       try await web.end(user.row.id, of: user.account.id, context.logger)
     }
     var response = Response.nothing
-    response.headers.add([ResponseCookie(name: ResponseCookie.session, value: nil)])
+    response.headers.add(ResponseCookie.signedOut)
     response.headers[.clearSiteData] = web.clearedData
     return response
   }

@@ -25,7 +25,9 @@ struct BrowserRequest: Sendable {
   /// The cookie that forms are tied to; a new one if the request had none.
   var formCookie: String
   var isFormCookieNew: Bool
-  /// Whether the browser was borrowed by the last form that asked.
+  /// Whether the browser is another person's, as a script says; `nil` for pages.
+  var saidByScript: SessionPersistence?
+  /// Whether the browser's session is borrowed, or the next one is to be, as an earlier form of the same sign-in said.
   var wasBorrowed: Bool
   /// The language and the address of the page.
   var place: PageReader
@@ -40,10 +42,16 @@ struct BrowserRequest: Sendable {
     DeviceInfo(id: DeviceID("browser " + (isBorrowed ? formCookie : device)), name: name, platform: "web")
   }
 
-  /// Whether the user says that the browser is another person's. Forms with the box say `asks`, as a box without a tick says nothing.
-  var isBorrowed: Bool { form?["borrowed"] != nil || form?["asks"] != "borrowed" && wasBorrowed }
+  /// Whether the browser is another person's, as this very request says; `nil` if it does not. Forms with the box say `asks`, as a box
+  /// without a tick says nothing.
+  var said: SessionPersistence? {
+    if form?["borrowed"] != nil { return .ephemeral }
+    return form?["asks"] == "borrowed" ? .persistent : saidByScript
+  }
 
-  var persistence: SessionPersistence { isBorrowed ? .ephemeral : .persistent }
+  var persistence: SessionPersistence { said ?? (wasBorrowed ? .ephemeral : .persistent) }
+
+  var isBorrowed: Bool { persistence == .ephemeral }
 
   /// The signed-in account; `nil` if the browser is not signed in.
   var account: AccountRecord? { web?.account }
@@ -73,13 +81,12 @@ struct BrowserRequest: Sendable {
     return reader
   }
 
+  /// The cookie of forms, and the one that keeps what the box says for the steps of a sign-in that have none, such as the way back from
+  /// a provider.
   var cookies: [ResponseCookie] {
-    (isFormCookieNew ? [ResponseCookie(name: ResponseCookie.form, value: formCookie)] : []) + choice
-  }
-
-  /// The cookie that keeps what the box says for the steps of a sign-in that have none, such as the way back from a provider.
-  var choice: [ResponseCookie] {
-    isBorrowed == wasBorrowed ? [] : [ResponseCookie(name: ResponseCookie.borrowed, value: isBorrowed ? "1" : nil)]
+    let form = isFormCookieNew ? [ResponseCookie(name: ResponseCookie.form, value: formCookie)] : []
+    guard isBorrowed != wasBorrowed else { return form }
+    return form + [ResponseCookie(name: ResponseCookie.borrowed, value: isBorrowed ? "1" : nil)]
   }
 }
 

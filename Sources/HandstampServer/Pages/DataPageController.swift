@@ -74,7 +74,7 @@ struct DataPageController: Sendable {
     var visit = call.visit
     visit.web = nil
     var page = Page.message("deleted", to: [])
-    page.cookies = [ResponseCookie(name: ResponseCookie.session, value: nil)]
+    page.cookies = ResponseCookie.signedOut
     return web.show(page, visit)
   }
 }

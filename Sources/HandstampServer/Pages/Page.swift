@@ -108,13 +108,16 @@ struct ResponseCookie: Sendable {
   static let device = "__Host-handstamp-device"
   /// Ties a form to the browser that it was shown in.
   static let form = "__Host-handstamp-form"
-  /// That the browser is another person's, as the user of the last form said.
+  /// That the browser is another person's, as its user says in a sign-in of several steps. It goes with the last one.
   static let borrowed = "__Host-handstamp-borrowed"
   /// The language that its user has chosen.
   static let language = "__Host-handstamp-language"
 
   /// The life of a cookie without an end of its own: browsers keep it for at most 400 days (RFC 6265bis section 5.5).
   static let longest: Int64 = 400 * 86_400
+
+  /// What a browser deletes that is signed out. The cookie that recognizes it stays.
+  static let signedOut = [session, borrowed].map { ResponseCookie(name: $0, value: nil) }
 
   var name: String
   /// `nil` deletes the cookie.
@@ -137,13 +140,15 @@ extension HTTPFields {
 }
 
 extension Registry {
-  /// The cookies of a browser whose session has begun. A borrowed one is not recognized later.
+  /// The cookies of a browser whose session has begun. A borrowed one is not recognized later, and the next sign-in asks anew whether
+  /// it is one.
   func cookies(of new: BrowserSession, device: String) -> [ResponseCookie] {
     let session = ResponseCookie(
       name: ResponseCookie.session, value: new.cookie.withExposed { $0 }, life: cookieLife(of: new.row))
-    guard !new.row.isBorrowed else { return [session] }
+    let both = [session, ResponseCookie(name: ResponseCookie.borrowed, value: nil)]
+    guard !new.row.isBorrowed else { return both }
     let life = Registry.deviceMemory.components.seconds
-    return [session, ResponseCookie(name: ResponseCookie.device, value: device, life: life)]
+    return both + [ResponseCookie(name: ResponseCookie.device, value: device, life: life)]
   }
 
   /// How long a browser keeps the cookies of its session, in seconds; `nil` until it is closed.

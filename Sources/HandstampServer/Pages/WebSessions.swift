@@ -40,12 +40,12 @@ struct WebSessions: Sendable {
   /// - Parameters:
   ///   - form: the submitted form, if the caller has read it.
   ///   - isForm: whether a POST submits a form; `false` for those of scripts.
-  ///   - isBorrowed: whether a script says that the browser is another person's.
+  ///   - persistence: whether the browser is another person's, as a script says; `nil` for pages, whose forms say it.
   ///   - outdated: where a form leads to that another tab has outdated by signing in or out; `nil` says that it has expired.
   /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in; ``Redirection``.
   func browserRequest(
-    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, isBorrowed: Bool = false,
-    _ context: some SessionRequestContext, outdated: (BrowserRequest) -> String? = { _ in nil }
+    _ request: Request, form read: FormFields? = nil, isForm: Bool = true,
+    persistence: SessionPersistence? = nil, _ context: some SessionRequestContext, outdated: (BrowserRequest) -> String? = { _ in nil }
   ) async throws -> BrowserRequest {
     var form = read
     if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
@@ -64,7 +64,9 @@ struct WebSessions: Sendable {
       device: request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil,
-      wasBorrowed: isBorrowed || request.cookie(ResponseCookie.borrowed) != nil, place: pages.reader(of: request),
+      saidByScript: persistence,
+      wasBorrowed: web?.row.isBorrowed == true || request.cookie(ResponseCookie.borrowed) != nil,
+      place: pages.reader(of: request),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     visit.caller.language = visit.place.language
@@ -331,17 +333,17 @@ struct WebSessions: Sendable {
   func redirect(to target: String, with new: BrowserSession, _ visit: BrowserRequest) -> Response {
     .seeOther(
       target,
-      registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)]
-        + visit.choice)
+      registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
   }
 
   /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
   /// until the browser presents the new one.
   func beginOrRenewSession(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
     let (registry, now) = (service.owned(visit.caller), clock.now)
-    // A session in which a lost factor is replaced is one of its own. So is one in a browser that is only now said to be borrowed.
+    // A session in which a lost factor is replaced is one of its own. So is one in a browser that is only now said to be borrowed,
+    // by this very request: what an earlier form said may have been for another sign-in.
     if let former = visit.web, former.account.id == use.account.id, !former.isRecovering, !use.methods.isRecovering,
-      former.row.isBorrowed || !visit.isBorrowed
+      former.row.isBorrowed || visit.said != .ephemeral
     {
       return try await registry.reauthenticate(former, by: use, now: now)
     }
@@ -360,8 +362,7 @@ struct WebSessions: Sendable {
       try await end(former.row.id, of: former.account.id, visit.caller.logger)
     }
     var response = Response.seeOther(
-      target,
-      [ResponseCookie(name: ResponseCookie.session, value: nil), ResponseCookie(name: ResponseCookie.form, value: nil)])
+      target, ResponseCookie.signedOut + [ResponseCookie(name: ResponseCookie.form, value: nil)])
     response.headers[.clearSiteData] = clearedData
     return response
   }

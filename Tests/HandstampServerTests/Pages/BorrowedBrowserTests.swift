@@ -103,11 +103,52 @@ import Testing
       test.clock.advance(by: .seconds(16 * 60))
       #expect(try await browser.get("/account").status == 303, "whatever cookie the browser has kept")
       let page = try await browser.get("/sign-in")
-      #expect(page.text.contains(#"aria-describedby="borrowed-hint" checked>"#))
+      #expect(!page.text.contains(#"aria-describedby="borrowed-hint" checked>"#), "the next user is asked anew")
       let own = try await browser.press("sign-in", on: page, at: "/sign-in", Self.ada + [("asks", "borrowed")])
       #expect(try await !isBorrowed(browser, after: own, registry, now: test.clock.now))
       #expect(browser.cookies[ResponseCookie.borrowed] == nil)
       #expect(try await security())
+    }
+  }
+
+  /// A sign-in with the box that was left before its end.
+  @Test func `leaves nothing of an abandoned sign-in to a session of one's own`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let registry = test.server.registry
+      let wrong = [("email", "ada@example.org"), ("password", "wrong password")] + Browser.box
+      let said = Browser(test.client.base)
+      _ = try await said.fill("/sign-in", "sign-in", wrong)
+      let cookie = try #require(said.cookies[ResponseCookie.borrowed])
+
+      let application = Browser(test.client.base)
+      application.cookies[ResponseCookie.borrowed] = cookie
+      let body = #"{"email":"ada@example.org","password":"\#(TestServer.password)"}"#
+      let json = ["Content-Type": "application/json", "Origin": Browser.issuer]
+      let begun = try await application.send("POST", "/v1/session", headers: json, body: body)
+      #expect(try await !isBorrowed(application, after: begun, registry, now: test.clock.now))
+      #expect(application.cookies[ResponseCookie.borrowed] == nil)
+      let headers = ["Origin": Browser.issuer, "X-CSRF-Token": begun.json["csrf_token"] ?? ""]
+      application.cookies[ResponseCookie.borrowed] = cookie
+      #expect(try await application.send("DELETE", "/v1/session", headers: headers).status == 204)
+      #expect(application.cookies[ResponseCookie.borrowed] == nil)
+
+      let own = try await Browser.signedIn(test)
+      let former = try #require(own.cookies[ResponseCookie.session])
+      let before = try #require(try await registry.anyBrowserSession(Secret(former), now: test.clock.now))
+      test.clock.advance(by: .seconds(3600))
+      own.cookies[ResponseCookie.borrowed] = cookie
+      let asked = try await own.fill("/account/security", "make-codes")
+      #expect(asked.text.contains(#"type="password""#) && !asked.text.contains(#"name="borrowed""#))
+      let confirmed = try await own.press(
+        "sign-in", on: asked, at: "/account/security", [("password", TestServer.password)])
+      #expect(try await !isBorrowed(own, after: confirmed, registry, now: test.clock.now))
+      let renewed = try #require(own.cookies[ResponseCookie.session])
+      let after = try #require(try await registry.anyBrowserSession(Secret(renewed), now: test.clock.now))
+      #expect(after.row.id == before.row.id && own.cookies[ResponseCookie.borrowed] == nil)
+      own.cookies[ResponseCookie.borrowed] = cookie
+      _ = try await own.press("sign-out", on: try await own.get("/account"), at: "/sign-out")
+      #expect(own.cookies[ResponseCookie.session] == nil && own.cookies[ResponseCookie.borrowed] == nil)
     }
   }
 
