@@ -215,7 +215,8 @@ extension Registry {
     _ account: AccountRecord, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
   ) -> SessionRow {
     let start = origin.start
-    let life = SessionLife(of: start.kind, start.persistence, isGuest: account.isGuest, in: limits)
+    let life = SessionLife(
+      of: start.kind, start.persistence, client: origin.client, isGuest: account.isGuest, in: limits)
     return SessionRow(
       session: sessionBytes(of: origin), account: account.id, device: start.device, kind: start.kind,
       persistence: start.persistence, client: origin.client, ring: KeyRing(origin.ring), createdAt: now,

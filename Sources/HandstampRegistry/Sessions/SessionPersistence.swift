@@ -21,13 +21,20 @@ struct SessionLife: Sendable, Hashable {
 
   init(absolute: Duration?, idle: Duration?) { (self.absolute, self.idle) = (absolute, idle) }
 
-  init(of kind: SessionKind, _ persistence: SessionPersistence, isGuest: Bool, in limits: RegistryLimits) {
+  /// - Parameter client: that of the session; `nil` is the server's own app.
+  init(
+    of kind: SessionKind, _ persistence: SessionPersistence, client: SessionClient?, isGuest: Bool,
+    in limits: RegistryLimits
+  ) {
     let idle = isGuest ? limits.guestIdleLimit ?? limits.idleLimit : limits.idleLimit
     switch (kind, persistence) {
     case (.keyed, .persistent), (.plain, .persistent): self.init(absolute: limits.absoluteLimit, idle: idle)
-    // The tokens are gone with the program. Until then, only a program that no longer uses them has ended.
+    // The tokens are gone with the program. Until then, only a program that no longer uses them has ended. Of that, the operator
+    // takes the word of the server's own app alone.
     case (.keyed, .ephemeral), (.plain, .ephemeral):
-      self.init(absolute: nil, idle: [idle, limits.ephemeralIdleLimit].compactMap(\.self).min())
+      self.init(
+        absolute: client == nil ? nil : limits.absoluteLimit,
+        idle: [idle, limits.ephemeralIdleLimit].compactMap(\.self).min())
     case (.browser, .persistent):
       self.init(absolute: limits.browserAbsoluteLimit, idle: limits.browserIdleLimit)
     case (.browser, .ephemeral):

@@ -178,7 +178,7 @@ import Testing
       let other = try TestServer.Session(try await OAuthApp().redeem(code, at: test, remember: "false"))
       for id in [own.id, other.id] {
         let row = try #require(try await test.server.registry.storedSession(SessionID(id)))
-        #expect(row.idleLimit == day && row.absoluteExpiry == nil)
+        #expect(row.idleLimit == day && (row.absoluteExpiry == nil) == (row.client == nil))
       }
     }
   }
