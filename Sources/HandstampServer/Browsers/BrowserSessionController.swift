@@ -4,6 +4,7 @@ import HandstampRegistry
 import HTTPTypes
 import HandstampSupport
 import Hummingbird
+import Logging
 
 /// `/v1/session`: a browser application signs in and out, and gets a cookie that its scripts cannot read, instead of tokens that they
 /// could leak (draft-ietf-oauth-browser-based-apps section 6.1). The cookie is that of the server's own pages: a browser is one
@@ -29,7 +30,7 @@ struct BrowserSessionController: Sendable {
       json.add("signed_in", false)
       return .json(json)
     }
-    await web.touch(user, context.logger)
+    await touch(user, context.logger)
     return .json(BrowserSessionController.state(of: user))
   }
 
@@ -76,9 +77,14 @@ struct BrowserSessionController: Sendable {
   /// there is nothing to refresh it with but the cookie.
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard let user = try await cookies.session(of: request, context.logger) else { throw ProblemError.notSignedIn }
-    await web.touch(user, context.logger)
+    await touch(user, context.logger)
     // As old as the proof that the cookie shows.
     return .json(try responses.tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods)))
+  }
+
+  /// Keeps a session, unless it is borrowed: the scripts of a tab that was left open ask by themselves.
+  private func touch(_ user: BrowserSession, _ logger: Logger) async {
+    if !user.row.isBorrowed { await web.touch(user, logger) }
   }
 
   private static func state(of user: BrowserSession) -> JSONText {

@@ -66,7 +66,7 @@ struct DevicesPageController: Sendable {
 
   /// The list alone, for the page's script.
   @concurrent func list(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
+    let visit = try await web.browserRequest(request, isSeen: false, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     var page = Page(name: "devices_list", title: "account_devices.title")
     page.context["devices"] = .list(try await devices(user, visit))
@@ -76,7 +76,7 @@ struct DevicesPageController: Sendable {
   /// The account's events, for the page's script.
   @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let newest = try await web.registry.lastEventID()
-    let visit = try await web.browserRequest(request, context)
+    let visit = try await web.browserRequest(request, isSeen: false, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     let session = AuthenticatedSession(
       account: user.account.id, id: user.row.id,

@@ -41,11 +41,13 @@ struct WebSessions: Sendable {
   ///   - form: the submitted form, if the caller has read it.
   ///   - isForm: whether a POST submits a form; `false` for those of scripts.
   ///   - persistence: whether the browser is another person's, as a script says; `nil` for pages, whose forms say it.
+  ///   - isSeen: whether the request shows that the user is here; `false` for one that a page left open makes by itself.
   ///   - outdated: where a form leads to that another tab has outdated by signing in or out; `nil` says that it has expired.
   /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in; ``Redirection``.
   func browserRequest(
     _ request: Request, form read: FormFields? = nil, isForm: Bool = true,
-    persistence: SessionPersistence? = nil, _ context: some SessionRequestContext, outdated: (BrowserRequest) -> String? = { _ in nil }
+    persistence: SessionPersistence? = nil, isSeen: Bool = true, _ context: some SessionRequestContext,
+    outdated: (BrowserRequest) -> String? = { _ in nil }
   ) async throws -> BrowserRequest {
     var form = read
     if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
@@ -56,7 +58,7 @@ struct WebSessions: Sendable {
     let provider = if web == nil, let session { try await registry.providerOfEnd(of: session) } else { nil as String? }
     if let web {
       recorder.recordDisplacement(web.displaced, logger: context.logger)
-      await touch(web, context.logger)
+      if isSeen { await touch(web, context.logger) }
     }
     var visit = BrowserRequest(
       web: web?.isRecovering == true ? nil : web, recovering: web?.isRecovering == true ? web : nil, session: session,

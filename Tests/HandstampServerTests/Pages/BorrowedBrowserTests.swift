@@ -152,18 +152,45 @@ import Testing
     }
   }
 
-  @Test func `is kept by the requests of its application`() async throws {
+  @Test(arguments: [false, true]) func `is kept by what its user does, and by nothing that a tab asks by itself`(
+    isBorrowed: Bool
+  ) async throws {
     try await TestServer.run { test in
-      let (session, browser) = (try await test.signUp(), Browser(test.client.base))
-      _ = try await signIn(.application, browser, as: session, at: test)
-      for _ in 0..<3 {
-        test.clock.advance(by: .seconds(840))
-        let state = try await browser.send("GET", "/v1/session", headers: ["Origin": Browser.issuer])
+      let session = try await test.signUp()
+      let browser = isBorrowed ? Browser(test.client.base) : try await Browser.signedIn(test)
+      if isBorrowed { _ = try await signIn(.application, browser, as: session, at: test) }
+      let registry = test.server.registry
+      let cookie = Secret(try #require(browser.cookies[ResponseCookie.session]))
+      func isKept(by request: (_ headers: [String: String]) async throws -> Void) async throws -> Bool {
+        let before = try #require(try await registry.anyBrowserSession(cookie, now: test.clock.now))
+        test.clock.advance(by: .seconds(280))
+        let origin = ["Origin": Browser.issuer]
+        let state = try await browser.send("GET", "/v1/session", headers: origin)
         #expect(state.json["signed_in"] == true)
+        if !isBorrowed { test.clock.advance(by: .seconds(280)) }
+        let middle = try #require(try await registry.anyBrowserSession(cookie, now: test.clock.now))
+        #expect((middle.row.lastSeenAt == before.row.lastSeenAt) == isBorrowed)
+        try await request(origin.merging(["X-CSRF-Token": state.json["csrf_token"] ?? ""]) { $1 })
+        let after = try #require(try await registry.anyBrowserSession(cookie, now: test.clock.now))
+        return after.row.lastSeenAt != middle.row.lastSeenAt
       }
-      test.clock.advance(by: .seconds(900))
-      let state = try await browser.send("GET", "/v1/session", headers: ["Origin": Browser.issuer])
-      #expect(state.json["signed_in"] == false)
+      let list = try await isKept { _ in #expect(try await browser.get("/account/devices/list").status == 200) }
+      let events = try await isKept { _ in
+        let cookies = "\(ResponseCookie.session)=\(browser.cookies[ResponseCookie.session] ?? "")"
+        let stream = try await WireStream(test.client, path: "/account/devices/events", headers: ["Cookie": cookies])
+        #expect(try await stream.next()?.name == "verification")
+      }
+      let token = try await isKept { headers in
+        #expect(try await browser.send("POST", "/v1/session/token", headers: headers).status == 200)
+      }
+      #expect(!list && !events && token != isBorrowed)
+      if isBorrowed {
+        test.clock.advance(by: .seconds(60))
+        let state = try await browser.send("GET", "/v1/session", headers: ["Origin": Browser.issuer])
+        #expect(state.json["signed_in"] == false, "15 min after its user did something")
+      } else {
+        #expect(try await isKept { _ in _ = try await browser.get("/account") })
+      }
     }
   }
 
