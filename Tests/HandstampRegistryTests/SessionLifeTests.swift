@@ -292,6 +292,9 @@ import Testing
       #expect(try await world.registry.account(email: try #require(EmailAddress(typed)))?.id == zoe.id)
     }
     #expect(try await world.registry.account(email: try #require(EmailAddress("zoe@example.org"))) == nil)
+    let present = try #require(EmailAddress("zoe@bücher.example"))
+    let real = try await world.registry.openAccount(email: present, username: "Zoe", passwordHash: nil, now: start)
+    #expect(try await world.registry.account(email: present)?.id == real.id, "the account under the key of now")
   }
 
   @Test func `cannot inject terminal control codes as a device name`() {
