@@ -9,23 +9,20 @@ package enum AddressKeys {
   }
 
   /// Gives accounts their keys of now. Two that have one now both stay as they are: which of them is the person's, the operator knows.
+  /// An address that is none any more keeps its key, which no other has.
   ///
   /// - Parameters:
   ///   - accounts: IDs with the keys of an earlier version.
   ///   - owner: returns the ID of the account that has a key.
-  /// - Returns: why the database cannot be used, so that no account is one whose owner is not found; `nil` if it can.
+  /// - Returns: why the database cannot be used, as one address would be two accounts; `nil` if it can.
   package static func renew<Failure: Error>(
     _ accounts: [(id: String, key: String)], owner: (String) throws(Failure) -> String?,
     set: (_ id: String, _ key: String) throws(Failure) -> Void
   ) throws(Failure) -> RegistryOpenError? {
     var conflicts: [String] = []
     for (id, former) in accounts {
-      guard let key = key(of: former) else {
-        conflicts.append("\(former) (\(id)) has characters that are not seen")
-        continue
-      }
       // By bytes: texts are equal if they are canonically equivalent.
-      if key.utf8.elementsEqual(former.utf8) { continue }
+      guard let key = key(of: former), !key.utf8.elementsEqual(former.utf8) else { continue }
       if let other = try owner(key) {
         conflicts.append("\(former) (\(id)) is the same as \(key) (\(other))")
       } else {
@@ -35,7 +32,10 @@ package enum AddressKeys {
     return conflicts.isEmpty
       ? nil
       : .refused(
-        "accounts have addresses that cannot be told apart, or found: " + conflicts.joined(separator: "; "),
-        hint: "run the former version, give these accounts other addresses or delete them, then start this one")
+        "accounts have addresses that are one now: " + conflicts.joined(separator: "; "),
+        hint: """
+          start the former version, remove one account of each pair with "handstamp admin accounts delete ID" \
+          or give it another address with "handstamp admin accounts take-back ID --email ADDRESS", then start this one
+          """)
   }
 }

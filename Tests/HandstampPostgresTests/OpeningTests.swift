@@ -140,23 +140,29 @@ import Testing
   @Test func `gives addresses their keys, or names those that meet`() async throws {
     let database = try cluster.newDatabase()
     let (store, _) = try await database.node(folder.path).open()
-    let bob = AccountRecord(
-      id: AccountID("bob"), email: nil, username: "", passwordHash: nil, createdAt: Samples.start)
-    try await store.write([.createAccount(Samples.account), .createAccount(bob)], events: [])
+    func account(_ id: String) -> AccountRecord {
+      AccountRecord(id: AccountID(id), email: nil, username: "", passwordHash: nil, createdAt: Samples.start)
+    }
+    try await store.write(
+      [.createAccount(Samples.account), .createAccount(account("bob")), .createAccount(account("eve"))], events: [])
     store.release()
+    let odd = "e\u{200D}@example.org"
     let former =
       "DELETE FROM handstamp.migration WHERE version >= \(PostgresSchema.addressKeys);"
       + "ALTER TABLE handstamp.session DROP COLUMN persistence;"
     try database.sql(
       former + "UPDATE handstamp.account SET email = 'ada@bücher.example' WHERE id = 'ada';"
+        + "UPDATE handstamp.account SET email = '\(odd)' WHERE id = 'eve';"
         + "UPDATE handstamp.account SET email = 'ada@xn--bcher-kva.example' WHERE id = 'bob'")
     let text = try await refusal(database.url).text
     #expect(
       text.contains("ada@bücher.example (ada)") && text.contains("ada@xn--bcher-kva.example (bob)"), "\(text)")
+    #expect(!text.contains("(eve)"), "one that is no address any more meets no other")
     try database.sql("UPDATE handstamp.account SET email = '\"bob\"@bücher.example' WHERE id = 'bob'")
     let again = try await database.node(folder.path).open().store
     #expect(try await again.account(email: "ada@xn--bcher-kva.example")?.id == Samples.ada)
     #expect(try await again.account(email: "bob@xn--bcher-kva.example")?.id == AccountID("bob"))
+    #expect(try await again.account(email: odd)?.id == AccountID("eve"))
     again.release()
   }
 
