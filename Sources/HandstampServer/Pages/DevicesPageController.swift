@@ -96,7 +96,7 @@ struct DevicesPageController: Sendable {
     var ended: [SessionRow] = []
     do {
       ended = try await web.service.end(
-        id, whole: call.visit.form?["group"] != nil, by: call.owner, password: call.visit.form?.password("password"))
+        id, whole: call.visit.form?["single"] == nil, by: call.owner, password: call.visit.form?.password("password"))
     } catch RegistryError.notFound {
       // Someone else's, or deleted: the list shows what is left.
     } catch { return try await confirmPage(call, id, after: error) }
@@ -119,10 +119,10 @@ struct DevicesPageController: Sendable {
     if let error, (error as? ProblemError)?.code != ProblemError.reauthenticationRequired(nil).code {
       refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
     }
-    let isWhole = session != nil && call.visit.form?["group"] != nil
+    let isSingle = session != nil && call.visit.form?["single"] != nil
     let live = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
     let rows =
-      if let session, isWhole { try await web.service.group(of: session, call.owner) } else {
+      if let session, !isSingle { try await web.service.group(of: session, call.owner) } else {
         live.filter { session == nil ? $0.id != call.user.row.id : $0.id == session }
       }
     var page = Page(
@@ -138,7 +138,7 @@ struct DevicesPageController: Sendable {
             ])
           }
         }),
-      "session": .text(ifPresent: session?.rawValue), "group": .flag(if: isWhole), "has_password": .flag(if: asks),
+      "session": .text(ifPresent: session?.rawValue), "single": .flag(if: isSingle), "has_password": .flag(if: asks),
       "email": .text(ifPresent: asks ? call.account.email?.typed : nil),
     ]
     return web.show(page, call.visit)
