@@ -62,6 +62,16 @@ import Testing
     #expect(model.devices.map(\.name) == ["mac"] && model.ending.isEmpty)
   }
 
+  @Test func `signs out one of those that belong together alone`() async throws {
+    service.content.withLock { content in
+      for place in [0, 2] { content.list[place].group = content.list[0].id }
+    }
+    let model = DevicesModel(service)
+    await model.load()
+    await model.end(try #require(model.groups[1].first))
+    #expect(model.groups.map { $0.map(\.name) } == [["mac"], ["tv"]])
+  }
+
   @Test func `signs out all others`() async throws {
     let model = DevicesModel(service)
     #expect(!model.canEndOthers)

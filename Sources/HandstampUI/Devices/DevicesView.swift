@@ -25,7 +25,9 @@ public struct DevicesView: View {
       }
       Section {
         ForEach(model.groups, id: \.first?.id) { group in
-          if let first = group.first { row(first, of: group) }
+          if let first = group.first {
+            if group.count > 1 { rows(first, of: group) } else { row(first, of: group) }
+          }
         }
         if !model.isLoaded, model.failure == nil { ProgressView() }
       }
@@ -69,6 +71,24 @@ public struct DevicesView: View {
     Binding(get: { model.needsPassword }, set: { _ in })
   }
 
+  /// The row of a group, and below it those of its members, each of which can be signed out alone.
+  @ViewBuilder private func rows(_ first: DeviceSession, of group: [DeviceSession]) -> some View {
+    #if os(tvOS) || os(watchOS)
+    row(first, of: group)
+    members(group)
+    #else
+    DisclosureGroup {
+      members(group)
+    } label: {
+      row(first, of: group)
+    }
+    #endif
+  }
+
+  private func members(_ group: [DeviceSession]) -> some View {
+    ForEach(group, id: \.id) { row($0, of: [$0]) }
+  }
+
   private func row(_ device: DeviceSession, of group: [DeviceSession]) -> some View {
     let name = group.count > 1 ? "\(device.name) (\(group.count))" : device.name
     return HStack {
@@ -90,7 +110,7 @@ public struct DevicesView: View {
       if !device.isCurrent {
         Button(Word.endSession.text, role: .destructive) { Task { await model.end(group) } }
           .buttonStyle(.borderless)
-          .disabled(!model.canEnd(device))
+          .disabled(!group.allSatisfy { model.canEnd($0) })
           .accessibilityLabel(Text(verbatim: "\(Word.endSession.text): \(name)"))
       }
     }
