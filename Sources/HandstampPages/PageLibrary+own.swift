@@ -7,6 +7,12 @@ extension PageLibrary {
   private typealias Tag = (kind: Substring, name: Substring)
   private static let ofValues: Set<Substring> = ["", "#", "^", "&"]
   private static let ofParts: Set<Substring> = [">", "<"]
+  /// The part or value without which a page cannot say what its user chose, and the words for it.
+  private static let needed = [
+    "sign_in": ("borrowed", "{{> borrowed}}"), "sign_up": ("borrowed", "{{> borrowed}}"),
+    "confirm": ("borrowed", "{{> borrowed}}"), "recover": ("borrowed", "{{> borrowed}}"),
+    "confirm_end": ("single", "field single"),
+  ]
 
   /// - Parameters:
   ///   - own: the operator's files.
@@ -19,9 +25,12 @@ extension PageLibrary {
         .flatMap { $0.name.split(separator: ".") })
     let included = all.values.flatMap { tags(in: $0) }.filter { ofParts.contains($0.kind) }.map { String($0.name) }
     let used = Set(standard.map { $0.name } + included)
-    return parts(of: own).flatMap { part in
-      ((used.contains(part.name) ? [] : ["no page has it"]) + defects(of: part.text, values, all))
-        .map { "\(part.place): \($0)" }
+    return parts(of: own).flatMap { part -> [String] in
+      var found = used.contains(part.name) ? [] : ["no page has it"]
+      if let (name, words) = needed[part.name], !has({ $0.name == name }, in: part.text, all) {
+        found.append("it has no \(words)")
+      }
+      return (found + defects(of: part.text, values, all)).map { "\(part.place): \($0)" }
     }
   }
 
@@ -44,7 +53,10 @@ extension PageLibrary {
   private static func defects(of text: String, _ values: Set<Substring>, _ parts: [String: String]) -> [String] {
     var defects: [String] = []
     for (kind, name) in tags(in: text) {
-      if ofParts.contains(kind), parts[String(name)] == nil { defects.append("there is no \(name) to include") }
+      if ofParts.contains(kind), parts[String(name)] == nil {
+        let instead = name == "providers" ? ": use provider_buttons inside the form" : ""
+        defects.append("there is no \(name) to include\(instead)")
+      }
       // A transform, such as `first()`, is no value.
       guard ofValues.contains(kind), !name.contains("(") else { continue }
       if !name.split(separator: ".").allSatisfy(values.contains) { defects.append("no page has a value \(name)") }
@@ -52,7 +64,8 @@ extension PageLibrary {
     }
     for rest in text.split(separator: /(?i)<form\b/, omittingEmptySubsequences: false).dropFirst() {
       let form = String(rest.prefix(upTo: rest.firstRange(of: /(?i)<\/form>/)?.lowerBound ?? rest.endIndex))
-      guard form.contains(/(?i)\bmethod\s*=\s*["']?post/), !hasToken(form, parts) else { continue }
+      guard form.contains(/(?i)\bmethod\s*=\s*["']?post/) else { continue }
+      if has({ $0.kind == "&" && $0.name == "csrf" }, in: form, parts) { continue }
       defects.append("a form that posts has no {{{csrf}}}")
     }
     let html = text.replacing(/\{\{.*?\}\}/, with: "")
@@ -63,9 +76,9 @@ extension PageLibrary {
   }
 
   /// Templates that include themselves are refused before.
-  private static func hasToken(_ text: String, _ parts: [String: String]) -> Bool {
-    tags(in: text).contains { kind, name in
-      kind == "&" && name == "csrf" || ofParts.contains(kind) && hasToken(parts[String(name)] ?? "", parts)
+  private static func has(_ isWanted: (Tag) -> Bool, in text: String, _ parts: [String: String]) -> Bool {
+    tags(in: text).contains { tag in
+      isWanted(tag) || ofParts.contains(tag.kind) && has(isWanted, in: parts[String(tag.name)] ?? "", parts)
     }
   }
 }

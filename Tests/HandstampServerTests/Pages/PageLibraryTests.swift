@@ -73,12 +73,12 @@ import Testing
     func write(_ text: String, _ name: String) throws {
       try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/" + name))
     }
-    try write("<h1>{{title}}!</h1>{{> sign_in.submit}}", "sign_in.mustache")
+    try write("<h1>{{title}}!</h1>{{> sign_in.submit}}", "message.mustache")
     try write("{{> a.1}}", "footer.mustache")
     try write(#"{"sign_in.submit": "Connexion", "language.name": "Français", "a.1": "x"}"#, "fr.json")
     let library = try PageLibrary(folder: folder)
     #expect(library.languages == ["en", "de", "fr"])
-    #expect(library.fragment("sign_in", ["title": "x"], in: "fr") == "<h1>x!</h1>Connexion")
+    #expect(library.fragment("message", ["title": "x"], in: "fr") == "<h1>x!</h1>Connexion")
     #expect(library.text("sign_up.title", in: "fr") == "Create your account", "what a language lacks is English")
     /// Texts of which each has the next one, as often as `times`.
     func chain(_ count: Int, times: Int) -> String {
@@ -121,6 +121,12 @@ import Testing
       ("forgot.mustache", #"<a href="javascript:a()">x</a>"#, "inline script"),
       ("forgot.mustache", #"<p style="color: red">x</p>"#, "inline script or style"),
       ("sign-in.mustache", "<h1>{{title}}</h1>", "no page has it"),
+      ("sign_in.mustache", "{{> providers}}{{> borrowed}}", "use provider_buttons inside the form"),
+      ("sign_in.mustache", "<h1>{{title}}</h1>", "it has no {{> borrowed}}"),
+      ("sign_up.mustache", "<h1>{{title}}</h1>", "it has no {{> borrowed}}"),
+      ("confirm.mustache", "<h1>{{title}}</h1>", "it has no {{> borrowed}}"),
+      ("recover.mustache", "<h1>{{title}}</h1>", "it has no {{> borrowed}}"),
+      ("confirm_end.mustache", "<h1>{{title}}</h1>", "it has no field single"),
       ("it.json", #"{"sign_in.submitt": "x"}"#, "it.json: sign_in.submitt: no page has it"),
       ("it.json", #"{"sign_in.submit": "{{nmae}}"}"#, "it.json: sign_in.submit: no page has a value nmae"),
     ] {
