@@ -139,6 +139,19 @@ import Testing
     #expect(try await !knows(registry, new.account, after: 140))
   }
 
+  @Test func `keeps the language that was read there when its session expires`() async throws {
+    let registry = try registry(store)
+    var ada = AuditActor.owner(from: nil)
+    ada.language = "de"
+    let new = try await registry.acting(as: ada).signUp(
+      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, SessionStart(device: .sample),
+      now: start)
+    let later = start.advanced(by: day * 10)
+    _ = try await registry.end(.expired, now: later) { () throws(RegistryStoreError) in [new.row] }
+    let item = try #require(try await registry.item(StoredItemID(new.row.device.id, of: new.account.id)))
+    #expect(Registry.languageRead(on: item) == "de")
+  }
+
   @Test func `is not another account's`() async throws {
     let registry = try registry(store)
     _ = try await registry.signUp(

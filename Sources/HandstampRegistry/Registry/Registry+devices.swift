@@ -20,19 +20,18 @@ extension Registry {
   /// borrowed browser.
   ///
   /// - Parameter isOut: whether its session was ended from elsewhere. The owner is told when it signs in again.
-  func remembering(_ row: SessionRow, isOut: Bool = false) -> RegistryChange? {
-    guard row.client == nil, !row.isBorrowed, !row.device.id.rawValue.isEmpty else { return nil }
-    return remembering(row.device.id, of: row.account, seenAt: row.lastSeenAt, isOut: isOut)
-  }
-
   func remembering(
-    _ device: DeviceID, of account: AccountID, seenAt time: UnixTime, isOut: Bool = false
-  ) -> RegistryChange {
-    .putItem(
+    _ row: SessionRow, isOut: Bool = false
+  ) async throws(RegistryStoreError) -> RegistryChange? {
+    guard row.client == nil, !row.isBorrowed, !row.device.id.rawValue.isEmpty else { return nil }
+    let id = StoredItemID(row.device.id, of: row.account)
+    var payload = isOut ? Registry.out : actor.language
+    // Nobody reads there now: the session has expired, or a program began it.
+    if payload == nil { payload = try await store.item(id).flatMap(Registry.languageRead) }
+    return .putItem(
       StoredItem(
-        id: StoredItemID(device, of: account), kind: .device, subject: account.rawValue,
-        payload: isOut ? Registry.out : actor.language ?? "",
-        createdAt: time, expiresAt: time.advanced(by: Registry.deviceMemory)))
+        id: id, kind: .device, subject: row.account.rawValue, payload: payload ?? "", createdAt: row.lastSeenAt,
+        expiresAt: row.lastSeenAt.advanced(by: Registry.deviceMemory)))
   }
 
   /// The change after which a device is not known.

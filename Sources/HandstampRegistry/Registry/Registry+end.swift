@@ -209,7 +209,9 @@ extension Registry {
         changes += onlyUnchanged ? [.replaceSession(next, expecting: row.revision)] : [.endSession(row.id, end)]
         changes += LogoutJob.changes(for: row, now: end.at)
         if let provider { changes.append(naming(provider, for: row, now: now)) }
-        if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
+        if reason != .accountClosed {
+          changes += try await read(try await remembering(row, isOut: reason == .revoked)).map { [$0] } ?? []
+        }
         if reason == .revoked, let client = row.client {
           changes.append(remembering(client, of: row.account, for: .zero, now: now))
         }

@@ -44,7 +44,10 @@ extension Registry {
         changes += ending(old, SessionEnd(at: now, reason: reason))
         // The browser is another person's, as its user says only now.
         let isDisowned = row.isBorrowed && pending.replaces.contains(old.id) && old.account == row.account
-        let note = isDisowned ? forgetting(old.device.id, of: old.account, now: now) : remembering(old)
+        let note =
+          if isDisowned { forgetting(old.device.id, of: old.account, now: now) } else {
+            try await read(try await remembering(old))
+          }
         if old.device.id != row.device.id, let note { changes.append(note) }
       }
       changes.append(.replaceSession(next, expecting: row.revision))

@@ -141,7 +141,9 @@ extension Registry {
       // A session that had already expired keeps that reason.
       let reason = old.endReason(at: now) ?? .replaced
       changes += ending(old, SessionEnd(at: now, reason: reason))
-      if !strangers.contains(where: { $0.id == old.id }), let device = remembering(old) { changes.append(device) }
+      if !strangers.contains(where: { $0.id == old.id }), let device = try await remembering(old) {
+        changes.append(device)
+      }
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
@@ -150,7 +152,7 @@ extension Registry {
     }
     changes.append(
       audited(.signedIn, account: account.id, session: row.id, details: details(of: origin), at: now))
-    if let device = remembering(row) { changes.append(device) }
+    if let device = try await remembering(row) { changes.append(device) }
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))
     try await store.write(changes, events: events)
     return NewSession(row, of: account)
