@@ -1,6 +1,7 @@
 import HandstampCore
-import HandstampRegistry
 import Testing
+
+@testable import HandstampRegistry
 
 @Suite(.timeLimit(.minutes(10))) struct `Wrong passwords` {
   private let store = MemoryRegistryStore()

@@ -117,7 +117,9 @@ extension ImportedAccount {
     record.username = shown ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
     // An account without an address is known by one.
     record.identity = identity ?? (address == nil ? identities.first?.identity : nil)
-    if isEmailVerified, address != nil { record.emailConfirmedAt = min(emailVerifiedAt ?? record.createdAt, now) }
+    if isEmailVerified, let email, EmailAddress(verified: email) != nil {
+      record.emailConfirmedAt = min(emailVerifiedAt ?? record.createdAt, now)
+    }
     if isDisabled, disabledUntil.map({ $0 > now }) ?? true { record.closedAt = min(disabledAt ?? now, now) }
     if let passwordHash {
       do throws(PasswordHashError) { try PasswordHashes.check(passwordHash) } catch { throw ImportError(error) }

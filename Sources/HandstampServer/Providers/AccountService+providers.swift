@@ -71,7 +71,7 @@ extension AccountService {
     let address = user.isEmailVerified ? user.email.flatMap { EmailAddress(verified: $0.typed) } : nil
     if let address, let owner = try await registry.account(email: address) {
       // A reader of the owner's mails could get an account there with the address, and never be asked for the code of the app here.
-      guard provider.trustsEmail, owner.emailConfirmedAt != nil, try await registry.totp(of: owner.id) == nil else {
+      guard provider.trustsEmail, owner.hasConfirmedSpelling, try await registry.totp(of: owner.id) == nil else {
         throw ProblemError.identityNotLinked
       }
       guard owner.closedAt == nil else { throw ProblemError.accountDisabled }
@@ -123,6 +123,13 @@ extension AccountService {
       link, of: owner.account.id, orMailed: outbox.hasMailer, in: owner.session, now: clock.now)
     if case .done = change { recorder.announceChange(owner.account.id) }
     return change
+  }
+}
+
+extension AccountRecord {
+  /// Whether its address is confirmed, and spelled as here. Another spelling, from before, may be another mailbox at the provider.
+  fileprivate var hasConfirmedSpelling: Bool {
+    emailConfirmedAt != nil && email.flatMap { EmailAddress(verified: $0.typed) } != nil
   }
 }
 

@@ -170,6 +170,11 @@ import Testing
     // An address that was never confirmed may be a stranger's.
     let claim = #"{"id":"8","email":"eve@example.org","email_verified":true,"password_hash":"\#(hash)"}"#
     #expect(try await stage.add(claim, merges: true).codes == ["1 address_taken"])
+    // Another spelling may be another mailbox, of another person.
+    for spelling in [#"\"ada\"@example.org"#, "ａda@example.org"] {
+      let claim = #"{"id":"7","email":"\#(spelling)","email_verified":true,"password_hash":"\#(hash)"}"#
+      #expect(try await stage.add(claim, merges: true).codes == ["1 address_taken"], "\(spelling)")
+    }
     #expect(try await stage.add(stronger, merges: true).counts == [0, 1, 0, 0])
     let ada = try #require(try await stage.account("ada@example.org"))
     #expect(ada.passwordHash == Secret(hash) && ada.username == "Ada" && ada.id == "1")

@@ -53,6 +53,22 @@ import Testing
     }
   }
 
+  @Test(arguments: ["\"ada\"@example.org", "ａda@example.org"])
+  func `is not found by an address that it has in another spelling, which may be another mailbox`(spelling: String)
+    async throws
+  {
+    try await ProviderPair.run({ $0.trustsEmail = true }) { pair in
+      var ada = try await pair.member("ada@example.org")
+      // As an earlier version stored it.
+      ada.email = EmailAddress(stored: spelling, normalized: "ada@example.org")
+      _ = try await pair.registry.update(ada)
+      _ = try await pair.person("ada@example.org")
+      let eve = pair.browser
+      #expect(try await pair.signIn("ada@example.org", eve).status == 409)
+      #expect(try await pair.account(of: eve) == nil)
+    }
+  }
+
   @Test func `with an authenticator app is not found by an address, which a reader of its owner's mails could verify`()
     async throws
   {
