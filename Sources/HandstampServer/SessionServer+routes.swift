@@ -197,7 +197,8 @@ extension SessionServer {
       reauthentication: reauthentication,
       assurance: Assurance(
         requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"),
-      languages: pages.library.languages, issuer: configuration.issuer, refusals: refusedSignIns)
+      languages: pages.library.languages, issuer: configuration.issuer, mailLink: configuration.mail.link,
+      refusals: refusedSignIns)
   }
   private var web: WebSessions {
     WebSessions(

@@ -25,6 +25,18 @@ import Testing
     for typed in ["", " \n", ".", "\u{200B}", elsewhere, "token " + text, String(repeating: "x", count: 9999)] {
       #expect(OneTimeToken(typed: Secret(typed), at: issuer) == nil, "\(typed)")
     }
+    // In the link of the operator's own page or app.
+    for (template, typed) in [
+      ("https://app.example.org/{action}#{token}", "https://app.example.org/reset#\(text)."),
+      ("app://open/?do={action}&code={token}&x=y", "<app://open/?do=confirm&code=\(text)&x=y>"),
+      ("app://open/{token}/{action}", "app://open/\(text)/reset"),
+    ] {
+      let pasted = OneTimeToken(typed: Secret(typed), at: issuer, template: template)
+      #expect(pasted == token, "\(typed)")
+      let own = OneTimeToken(typed: Secret("\(issuer)/recover?token=\(text)"), at: issuer, template: template)
+      #expect(own == token)
+      #expect(OneTimeToken(typed: Secret(elsewhere), at: issuer, template: template) == nil)
+    }
     let ids = OneTimeTokenRecord.Purpose.allCases.map { OneTimeTokenID(of: token.secret, purpose: $0) }
     #expect(Set(ids).count == ids.count)
   }

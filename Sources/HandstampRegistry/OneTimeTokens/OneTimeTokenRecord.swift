@@ -128,10 +128,16 @@ public struct OneTimeToken: Sendable, Hashable {
     secret = presented
   }
 
-  /// A token as a person typed or pasted it, alone or in a link of `issuer`. What no token has is ignored, such as line ends.
-  package init?(typed: Secret, at issuer: String) {
-    let text = typed.withExposed { String($0.prefix(4096)).pasted("token", at: issuer) } ?? ""
-    let bytes = text.utf8.filter { $0.isAlphanumeric || "-_.".utf8.contains($0) }
+  /// A token as a person typed or pasted it, alone, in a link of `issuer`, or in one of the operator's `template` for mails. What no
+  /// token has is ignored, such as line ends.
+  package init?(typed: Secret, at issuer: String, template: String? = nil) {
+    let isOfToken = { (byte: UInt8) in byte.isAlphanumeric || "-_.".utf8.contains(byte) }
+    let text = typed.withExposed { typed -> String? in
+      let typed = String(typed.prefix(4096))
+      guard let rest = template.flatMap({ typed.pasted(by: $0) }) else { return typed.pasted("token", at: issuer) }
+      return String(decoding: rest.utf8.prefix(while: isOfToken), as: UTF8.self)
+    }
+    let bytes = (text ?? "").utf8.filter(isOfToken)
     // A full stop ends the sentence.
     self.init(presented: Secret(bytes: bytes.prefix(bytes.last == UInt8(ascii: ".") ? bytes.count - 1 : bytes.count)))
   }

@@ -32,6 +32,8 @@ struct AccountService: Sendable {
   /// Those of the pages.
   let languages: [String]
   let issuer: String
+  /// That of ``MailSettings/link``.
+  let mailLink: String?
   let refusals: Tallies<RefusedSignIn>
 
   /// The client of a request, and its log.
@@ -64,7 +66,7 @@ struct AccountService: Sendable {
   func owned(_ caller: Caller) -> Registry { registry.acting(as: caller.owner) }
 
   /// A mailed code as it was typed, or its link; `nil`, and no attempt that counts, if it can be none.
-  func token(_ typed: Secret) -> OneTimeToken? { OneTimeToken(typed: typed, at: issuer) }
+  func token(_ typed: Secret) -> OneTimeToken? { OneTimeToken(typed: typed, at: issuer, template: mailLink) }
 
   /// Changes the account of an owner, again if something else has changed at the same time, such as the name. What the owner has proved
   /// holds as long as the password is the same.

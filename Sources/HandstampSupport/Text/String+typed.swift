@@ -16,13 +16,28 @@ extension String {
   /// What a person pasted for a code: the parameter `name` of a link, if it is one of `issuer`, else `nil`; any other text as it is.
   package func pasted(_ name: String, at issuer: String) -> String? {
     guard contains("://") else { return self }
-    let words = split { $0.isWhitespace || "<>\"".contains($0) }
-    guard let link = words.first(where: { $0.contains("://") }).flatMap({ WebURL(String($0).trimmed) }),
-      let home = WebURL(issuer), link.origin == home.origin,
+    guard let link = link.flatMap({ WebURL($0) }), let home = WebURL(issuer), link.origin == home.origin,
       home.path == "/" || (link.path + "/").hasPrefix(home.path + "/"),
       let field = link.query?.split(separator: "&").first(where: { $0.hasPrefix(name + "=") })
     else { return nil }
     return PercentEncoding.decode(field.utf8.dropFirst(name.utf8.count + 1)).flatMap { String(utf8Bytes: $0) }
+  }
+
+  /// The same for a link that was made of `template`, whatever stands at its `{action}`: what stands at `{token}`, and what follows.
+  package func pasted(by template: String) -> String? {
+    guard let link, let place = template.firstRange(of: "{token}") else { return nil }
+    var rest = link[...]
+    let parts = template[..<place.lowerBound].split(separator: "{action}", omittingEmptySubsequences: false)
+    for (number, part) in parts.enumerated() {
+      if number > 0 { rest = rest.drop { $0.isLetter } }
+      guard rest.hasPrefix(part) else { return nil }
+      rest = rest.dropFirst(part.count)
+    }
+    return String(rest)
+  }
+
+  private var link: String? {
+    split { $0.isWhitespace || "<>\"".contains($0) }.first { $0.contains("://") }.map { String($0).trimmed }
   }
 
   /// The text without white space and zero-width characters around it. Foundation's function loads tables first, which each command would
