@@ -167,7 +167,7 @@ struct PostgresOpening {
   }
 
   private func renewAddressKeys(_ connection: PostgresConnection) throws(RegistryOpenError) {
-    let found = try result("SELECT id, email FROM handstamp.account WHERE email ~ '[^ !#-~]'", connection)
+    let found = try result("SELECT id, email FROM handstamp.account WHERE email ~ '\(AddressKeys.changed)'", connection)
     let accounts = (0..<found.count).compactMap { index -> (id: String, key: String)? in
       guard case .text(let id)? = found[index].value(at: 0), case .text(let key)? = found[index].value(at: 1) else {
         return nil

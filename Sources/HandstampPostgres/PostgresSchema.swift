@@ -46,7 +46,7 @@ enum PostgresSchema {
   private static let fifth = ["ALTER TABLE handstamp.session ADD COLUMN methods text COLLATE \"C\""]
 
   /// After the keys of addresses: whoever waits for a code by one whose key may have changed asks for another one.
-  private static let sixth = ["DELETE FROM handstamp.ticket WHERE email ~ '[^ !#-~]'"]
+  private static let sixth = ["DELETE FROM handstamp.ticket WHERE email ~ '\(AddressKeys.changed)'"]
 
   /// Adds how a session is kept where it began; without a value, persistently.
   private static let persistence = ["ALTER TABLE handstamp.session ADD COLUMN persistence text COLLATE \"C\""]

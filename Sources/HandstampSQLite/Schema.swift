@@ -221,14 +221,14 @@ enum Schema {
 
   /// Gives the addresses of accounts the keys that they have now. Whoever waits for a code by such an address asks for another one.
   private static func renewAddressKeys(_ db: Database) throws {
-    let rows = try Row.fetchAll(db, sql: "SELECT id, email FROM account WHERE email GLOB '*[^ !#-~]*'")
+    let rows = try Row.fetchAll(db, sql: "SELECT id, email FROM account WHERE email GLOB '*\(AddressKeys.changed)*'")
     let refusal = try AddressKeys.renew(rows.map { (id: $0["id"], key: $0["email"]) }) { key in
       try String.fetchOne(db, sql: "SELECT id FROM account WHERE email = ?", arguments: [key])
     } set: { id, key in
       try db.execute(sql: "UPDATE account SET email = ? WHERE id = ?", arguments: [key, id])
     }
     if let refusal { throw refusal }
-    try db.execute(sql: "DELETE FROM ticket WHERE email GLOB '*[^ !#-~]*'")
+    try db.execute(sql: "DELETE FROM ticket WHERE email GLOB '*\(AddressKeys.changed)*'")
   }
 
   /// Returns whether a database was bound to keys. Does not change it; it may be any SQLite database.

@@ -3,6 +3,9 @@ import HandstampRegistry
 
 /// The keys that earlier versions gave to addresses, see ``EmailAddress/normalized``.
 package enum AddressKeys {
+  /// A character of those that a key may have lost or changed, for both stores: all but printable ASCII without quotes.
+  package static let changed = "[^ !#-~]"
+
   /// Returns the key that an address has now; `nil` if it is none any more.
   package static func key(of former: String) -> String? {
     EmailAddress(former.precomposedStringWithCompatibilityMapping)?.normalized
