@@ -43,6 +43,14 @@ public struct Section<Parent: View, Content: View, Footer: View>: View {
   public var body: Never { fatalError() }
 }
 
+@available(iOS 14, macOS 11, *)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
+public struct DisclosureGroup<Label: View, Content: View>: View {
+  public init(@ViewBuilder content: @escaping () -> Content, @ViewBuilder label: () -> Label) {}
+  public var body: Never { fatalError() }
+}
+
 public struct ForEach<Data: RandomAccessCollection, ID: Hashable, Content: View>: View {
   public init(_ data: Data, @ViewBuilder content: @escaping (Data.Element) -> Content)
   where Data.Element: Identifiable, ID == Data.Element.ID {}

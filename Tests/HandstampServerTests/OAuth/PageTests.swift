@@ -45,7 +45,7 @@ import Testing
           ("action", "sign-in"),
         ])
       let cookies = page.all("set-cookie") + answer.all("set-cookie")
-      #expect(cookies.count == 4)
+      #expect(cookies.count == 5)
       for cookie in cookies {
         #expect(cookie.hasPrefix("__Host-handstamp-"))
         for part in ["Path=/", "Secure", "HttpOnly", "SameSite=Lax"] { #expect(cookie.contains("; " + part)) }

@@ -216,7 +216,7 @@ extension Post.Letter {
       #expect(page.text.contains("The party"))
       let path = "/account/devices"
       let ended = try await browser.press("end", on: page, at: path, [("session", phone.id)])
-      #expect(ended.text.contains("phone is signed out."))
+      #expect(ended.text.contains("phone is signed out"))
       #expect(try await test.client.get("/v1/me", token: phone.access).json["reason"] == "revoked")
       // That of another account is not even looked at.
       let eve = try await test.signUp("eve@example.org", device: "eve")
