@@ -15,7 +15,7 @@ public protocol DevicesService: Sendable {
   /// Ends all sessions but this one.
   @concurrent func endOthers() async throws(SessionError)
 
-  /// Proves that the user is the account's owner, after ``end(_:)`` or ``endOthers()`` was refused with
+  /// Proves that the user is the account's owner, after an end of other sessions was refused with
   /// `reauthentication_required`.
   @concurrent func reauthenticate(_ proof: Proof) async throws(SessionError)
 

@@ -97,7 +97,7 @@ private struct AssociationHost: HTTPResponder {
     try await AssociationHost(status: .notFound, body: "").serving { address in
       let findings = await AppAssociation.findings(
         at: try ServerAddress(parsing: address), over: CommandTransport.shared)
-      #expect(findings.map(\.level) == [.ok, .ok])
+      #expect(findings.isEmpty, "doctor is silent without an app")
       #expect(try await settings(address, [:]).missingAssociations(CommandTransport.shared).isEmpty)
       let missing = try await settings(address, ["apple-apps": Self.app]).missingAssociations(CommandTransport.shared)
       #expect(missing.map(\.warning) == ["\(address)/.well-known/apple-app-site-association is missing"])
