@@ -124,7 +124,7 @@ public final class SQLiteRegistryStore: ServerStore {
   /// Refuses a database that was never bound to keys, before anything is written to it.
   private static func requireBound(_ path: String, within patience: Duration) throws {
     var configuration = configuration(patience)
-    // What a killed process began to write is taken back first, which a connection for reading cannot do.
+    // The unfinished write of a killed process is taken back first, which a connection for reading cannot do.
     configuration.readonly = !PrivateFile.exists(path + "-journal")
     let queue = try DatabaseQueue(path: path, configuration: configuration)
     let isBound = try queue.read(Schema.isBound)

@@ -176,7 +176,7 @@ import Testing
     }
     #expect(!text.contains("(dan)"), "one that is no address any more meets no other")
     #expect(hint.contains("former version") && hint.contains("admin accounts delete ID"))
-    // Nothing was changed by that.
+    // The refusal has changed nothing.
     let odd = "e\u{200D}@example.org"
     try await change([("bob", "zoe\u{308}@example.org"), ("dan", odd)])
     let again = try folder.server.open().store

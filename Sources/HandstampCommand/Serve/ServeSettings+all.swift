@@ -98,8 +98,8 @@ extension ServeSettings: SettingGroup {
       unset: "as idle-limit", .duration(), to: \.limits.guestIdleLimit)
     ServeSetting(
       "ephemeral-idle-limit",
-      "end a session of an app that stores nothing after this long without use, however old it is", default: "1d",
-      .duration(), to: \.limits.ephemeralIdleLimit)
+      "end a session of an app that stores nothing after this long without use; OAuth clients keep the absolute limit, too",
+      default: "1d", .duration(), to: \.limits.ephemeralIdleLimit)
     ServeSetting(
       "browser-absolute-limit", "end a browser's session this long after sign-in", default: "90d", .duration(),
       to: \.limits.browserAbsoluteLimit)

@@ -26,7 +26,7 @@ extension Registry {
     guard row.client == nil, !row.isBorrowed, !row.device.id.rawValue.isEmpty else { return nil }
     let id = StoredItemID(row.device.id, of: row.account)
     var payload = isOut ? Registry.out : actor.language
-    // Nobody reads there now: the session has expired, or a program began it.
+    // The owner does not read there now: the session has expired, or a program began it.
     if payload == nil { payload = try await store.item(id).flatMap(Registry.languageRead) }
     return .putItem(
       StoredItem(

@@ -10,7 +10,7 @@ struct DeviceAuthorizationController: Sendable {
   let authentication: ClientAuthentication
   let limits: RequestLimits
   let clock: ServerClock
-  /// What addresses begin with.
+  /// The address of the server, without a slash at its end.
   let base: String
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {

@@ -116,7 +116,7 @@ struct ResponseCookie: Sendable {
   /// The life of a cookie without an end of its own: browsers keep it for at most 400 days (RFC 6265bis section 5.5).
   static let longest: Int64 = 400 * 86_400
 
-  /// What a browser deletes that is signed out. The cookie that recognizes it stays.
+  /// The cookies that a browser deletes when it is signed out. The one that recognizes the browser stays.
   static let signedOut = [session, borrowed].map { ResponseCookie(name: $0, value: nil) }
 
   var name: String

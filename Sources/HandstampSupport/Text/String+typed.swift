@@ -13,7 +13,8 @@ extension String {
     return String(String.UnicodeScalarView(letters.filter(alphabet.unicodeScalars.contains)))
   }
 
-  /// What a person pasted for a code: the parameter `name` of a link, if it is one of `issuer`, else `nil`; any other text as it is.
+  /// The text that a person has pasted for a code: the parameter `name` of a link, if it is one of `issuer`, else `nil`; any other text
+  /// as it is.
   package func pasted(_ name: String, at issuer: String) -> String? {
     guard contains("://") else { return self }
     guard let link = link.flatMap({ WebURL($0) }), let home = WebURL(issuer), link.origin == home.origin,

@@ -242,7 +242,7 @@ final class RequestGate: MiddlewareProtocol, Sendable {
     log.note(.refusedConnection)
     #expect(logs.lines.count == 3)
     #expect(logs.entries.last?.metadata["handstamp.count"] == "1001")
-    // What no event follows is told as well, and at the end without a wait.
+    // The last events are told as well, and at the end without a wait.
     for _ in 0..<5 { log.note(.refusedConnection) }
     advance(by: ThrottledLogger.interval)
     log.tellRest()

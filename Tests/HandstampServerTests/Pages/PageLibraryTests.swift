@@ -107,7 +107,7 @@ import Testing
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
     #expect(throws: DescribedError.self) { try PageLibrary(folder: folder + "/none") }
-    // What would fail without a word, when the page is needed.
+    // Defects that would show without a word when the page is needed.
     for (name, text, words) in [
       ("forgot.mustache", #"<form method="post"><button>{{title}}</button></form>"#, "no {{{csrf}}}"),
       ("forgot.mustache", #"<FORM class="a" METHOD=POST>{{csrf}}</FORM>{{{csrf}}}"#, "no {{{csrf}}}"),
