@@ -50,17 +50,18 @@ extension PageLibrary {
     }
   }
 
+  /// The values that the built-in templates show as they are: forms' tokens, and the server's own markup.
+  private static let unescaped = Set(
+    parts(of: builtIn).flatMap { tags(in: $0.text) }.filter { $0.kind == "&" }.map { $0.name })
+
   private static func defects(of text: String, _ values: Set<Substring>, _ parts: [String: String]) -> [String] {
     var defects: [String] = []
     for (kind, name) in tags(in: text) {
-      if ofParts.contains(kind), parts[String(name)] == nil {
-        let instead = name == "providers" ? ": use provider_buttons inside the form" : ""
-        defects.append("there is no \(name) to include\(instead)")
-      }
+      if ofParts.contains(kind), parts[String(name)] == nil { defects.append("there is no \(name) to include") }
       // A transform, such as `first()`, is no value.
       guard ofValues.contains(kind), !name.contains("(") else { continue }
       if !name.split(separator: ".").allSatisfy(values.contains) { defects.append("no page has a value \(name)") }
-      if kind == "&", !["csrf", "content", "qr"].contains(name) { defects.append("\(name) has to be escaped") }
+      if kind == "&", !unescaped.contains(name) { defects.append("\(name) has to be escaped") }
     }
     for rest in text.split(separator: /(?i)<form\b/, omittingEmptySubsequences: false).dropFirst() {
       let form = String(rest.prefix(upTo: rest.firstRange(of: /(?i)<\/form>/)?.lowerBound ?? rest.endIndex))

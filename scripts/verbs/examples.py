@@ -51,6 +51,9 @@ def compare():
     section = pathlib.Path(GUIDES, "QuickStart.md").read_text().split("\n## Sign in at an OAuth server\n")[-1].split("\n## ")[0]
     oauth = "".join(re.findall(r"(?ms)^```swift\n(.*?)^```$", section))
     failed = [*too_long("QuickStart.md", oauth, 20, 100)] if oauth else ["QuickStart.md has no Swift code"]
+    for app in pathlib.Path("Examples/Documents/Sources").iterdir():
+        if sum(len(file.read_text().splitlines()) for file in app.glob("*.swift")) > 120:
+            failed.append(f"{app}: more than 120 lines")
     for path, (example, most, columns) in EXAMPLES.items():
         page = pathlib.Path(path).read_text()
         failed += difflib.unified_diff(page.splitlines(), with_code(page, code(example)).splitlines(), path, "its example", lineterm="")

@@ -50,7 +50,8 @@ struct AdminOptions: ParsableArguments {
     let values = SettingValues<ServeSettings>(environment: environment)
     let link =
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
-    let clients = (try? ListFile(.clients, named: nil)).flatMap { try? ClientFile.clients(in: $0) } ?? []
+    let file = try? ListFile(.clients, named: nil)
+    let clients = try file.map { file throws(CommandError) in try ClientFile.clients(in: file) } ?? []
     return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy, clients: clients)
       do { return try await body(administration) } catch let refusal as CommandError { throw refusal } catch {

@@ -156,7 +156,7 @@ extension GateSettings: SettingGroup {
   @SettingList private static var declared: [GateSetting] {
     GateSetting(
       "issuer", "URL of the server that issues the tokens",
-      hint: "use its https URL, byte for byte as in its tokens, such as https://id.example.org",
+      hint: "use its https URL as in its tokens, such as https://id.example.org",
       .anything(because: "the verifier checks it"))
     GateSetting(
       "audience", "audiences that stand for this API, separated by commas", unset: "the issuer",

@@ -38,9 +38,10 @@ actor Bridge {
   private var watching: Task<Void, Never>?
   /// Whether the stream of those messages ended for want of a token, and is to begin again with the next request that succeeds.
   private(set) var isMuted = false
-  /// How many requests have succeeded, and the wait for the next one.
+  /// How many requests have succeeded.
   private(set) var successes = 0
-  private var lull: Task<Void, Never>?
+  /// The wait for the next one.
+  private var lullWait: Task<Void, Never>?
   /// The waits of that stream after failures.
   let backOff: RetryPolicy
   private var isBroken = false
@@ -231,14 +232,14 @@ actor Bridge {
   /// Notes that a request has succeeded: the server is there.
   func succeeded() {
     successes += 1
-    lull?.cancel()
+    lullWait?.cancel()
   }
 
   /// Waits until more than `count` requests have succeeded, or a minute has passed.
   func waitForSuccess(after count: Int) async {
     guard successes == count else { return }
     let wait = Task { _ = try? await Task.sleep(for: Bridge.lull) }
-    lull = wait
+    lullWait = wait
     await withTaskCancellationHandler {
       await wait.value
     } onCancel: {

@@ -229,9 +229,9 @@ struct MCPSignIn: Sendable {
   private func clientID(_ known: OAuthRecord?, _ metadata: ServerMetadata) async throws(CommandError) -> String? {
     guard let id = client.id ?? known?.client else {
       let registers = metadata.registrationEndpoint != nil && client.secret == nil
-      let usual = OAuthBackend(
-        OAuthClient(issuer: metadata.issuer, id: "handstamp-cli"), transport: CommandTransport.shared)
       if metadata.namesOwnAPI {
+        let usual = OAuthBackend(
+          OAuthClient(issuer: metadata.issuer, id: "handstamp-cli"), transport: CommandTransport.shared)
         guard registers, await usual.isForgotten() else { return usual.client.id }
       }
       if registers { return nil }

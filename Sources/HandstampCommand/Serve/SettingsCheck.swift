@@ -140,6 +140,7 @@ extension ServeSettings {
       (limits.idleLimit, limits.absoluteLimit, "sessions"),
       (limits.browserIdleLimit, limits.browserAbsoluteLimit, "sessions of browsers"),
       (limits.guestIdleLimit, limits.absoluteLimit, "sessions of guests"),
+      (limits.ephemeralIdleLimit, nil, "sessions that are not stored"),
     ] {
       if let idle, idle <= configuration.accessTokenLife, what != "sessions of browsers" {
         warnings.append("the idle limit of \(what) ends those in use: clients refresh once per access-token-life")

@@ -22,8 +22,8 @@ public struct RegistryLimits: Sendable, Hashable {
   /// Time without use after which the session of a guest ends, and the account is deleted ``retention`` later. `nil` is
   /// ``idleLimit``. It counts for sessions that begin from then on.
   public var guestIdleLimit: Duration?
-  /// Time without use after which the session of an app that does not store it ends, if ``idleLimit`` is not shorter. It has no
-  /// absolute limit, for it cannot outlast its program. `nil` is ``idleLimit``.
+  /// Time without use after which the session of an app that does not store it ends, if ``idleLimit`` is not shorter. That of the
+  /// server's own app has no absolute limit, for it cannot outlast its program. `nil` is ``idleLimit``.
   public var ephemeralIdleLimit: Duration?
 
   public init(

@@ -36,7 +36,7 @@ extension AccountService {
   ///
   /// - Parameters:
   ///   - keepingOwn: whether the one that asks for it stays.
-  ///   - password: as for ``end(_:by:password:)``.
+  ///   - password: as for ``end(_:whole:by:password:)``.
   /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   @discardableResult
   func endAll(by owner: Owner, keepingOwn: Bool, password: Secret? = nil) async throws -> [SessionRow] {

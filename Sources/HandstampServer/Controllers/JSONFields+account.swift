@@ -7,9 +7,9 @@ import HandstampSupport
 
 extension JSONFields {
   /// A display name: 1 to 200 characters, without control characters, and not of blanks alone.
-  func name(_ name: String, _ isGood: (String) -> Bool = \.isDisplayName) throws(ProblemError) -> String {
+  func name(_ name: String) throws(ProblemError) -> String {
     let text = try text(name)
-    guard isGood(text) else {
+    guard text.isDisplayName else {
       throw .invalidRequest("\(name): must be 1 to 200 characters, without control characters, and not blank.")
     }
     return text
@@ -34,8 +34,16 @@ extension JSONFields {
   func device() throws(ProblemError) -> DeviceInfo {
     let fields = try object("device")
     return DeviceInfo(
-      id: DeviceID(try fields.name("id", \.isLabel)), name: try fields.name("name", \.isLabel),
-      platform: try fields.name("platform", \.isLabel))
+      id: DeviceID(try fields.label("id")), name: try fields.label("name"), platform: try fields.label("platform"))
+  }
+
+  /// A name that may be of blanks alone: the platform is shown in its place.
+  private func label(_ name: String) throws(ProblemError) -> String {
+    let text = try text(name)
+    guard text.isLabel else {
+      throw .invalidRequest("\(name): must be 1 to 200 characters, without control characters.")
+    }
+    return text
   }
 
   func email() throws(ProblemError) -> EmailAddress { try valid(EmailAddress(composed: try text("email"))) }
@@ -69,7 +77,8 @@ extension EmailAddress {
   /// An address that somebody else has verified. It has to be spelled as here: another spelling may be another mailbox there.
   init?(verified text: String) {
     self.init(new: text)
-    guard typed == text else { return nil }
+    // Swift's `==` takes a Kelvin sign for a K.
+    guard typed.utf8.elementsEqual(text.utf8) else { return nil }
   }
 
   /// The key of a text that may be an address.

@@ -98,4 +98,20 @@ struct ClientDirectory: Sendable {
   /// Returns whether the tokens of a client have the rights of the server's own app.
   func isFirstParty(_ id: String) -> Bool { id == ownID || clients[id]?.isFirstParty == true }
 }
+
+/// The rights of clients that no operator has configured.
+package struct StrangerRights: Sendable {
+  package var scopes: [String]
+  package var audiences: [String]
+
+  package init(scopes: [String], audiences: [String] = []) {
+    self.scopes = scopes
+    self.audiences = audiences
+  }
+
+  /// A client with these rights: public, and of others. ID, name and address are placeholders.
+  func client() throws(ServerConfigurationError) -> ConfiguredClient {
+    try ConfiguredClient(id: "https:", redirectURIs: ["https://localhost"], scopes: scopes, audiences: audiences)
+  }
+}
 #endif

@@ -120,10 +120,11 @@ struct DevicesPageController: Sendable {
       refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
     }
     let isSingle = session != nil && call.visit.form?["single"] != nil
-    let live = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
     let rows =
       if let session, !isSingle { try await web.service.group(of: session, call.owner) } else {
-        live.filter { session == nil ? $0.id != call.user.row.id : $0.id == session }
+        try await web.registry.sessions(of: call.account.id, now: web.clock.now).filter {
+          session == nil ? $0.id != call.user.row.id : $0.id == session
+        }
       }
     var page = Page(
       name: "confirm_end", title: session == nil ? "confirm_end.title" : "confirm_end.title_one",

@@ -27,7 +27,9 @@ extension [UpstreamProvider] {
       for other in self[..<index] {
         if other.id == provider.id { return "two providers have the ID \(provider.id)" }
         // An identity is the issuer's: each of the two would take those of the other for its own.
-        if other.issuer == provider.issuer { return "\(other.id) and \(provider.id) have the same issuer" }
+        if other.issuer.isIssuer(published: provider.issuer) {
+          return "\(other.id) and \(provider.id) have the same issuer"
+        }
       }
     }
     return nil

@@ -107,7 +107,7 @@ public struct DevicesView: View {
       }
       .accessibilityElement(children: .combine)
       Spacer()
-      if !device.isCurrent {
+      if !group.contains(where: \.isCurrent) {
         Button(Word.endSession.text, role: .destructive) { Task { await model.end(group) } }
           .buttonStyle(.borderless)
           .disabled(!group.allSatisfy { model.canEnd($0) })

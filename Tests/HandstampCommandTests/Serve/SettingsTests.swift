@@ -223,6 +223,7 @@ extension RegistryStore {
     ("trusted-proxies", "0.0.0.0/0", "trusted proxy"),
     ("mail-link", "http://a.example.org/{token}", "in clear"),
     ("metrics-address", "0.0.0.0:9090", "metrics"), ("idle-limit", "400d", "idle limit of sessions"),
+    ("ephemeral-idle-limit", "5m", "idle limit of sessions that are not stored"),
     ("database", "postgresql://ada:secret@db.example.org/handstamp", "password in --database"),
   ])
   func `that an operator may not have meant are pointed out`(

@@ -115,7 +115,7 @@ import Testing
     try await ProcessFixture.inFolder { folder in
       let providers = #"""
         [{"id": "work", "issuer": "https://sso.example.org", "clientID": "a"},
-         {"id": "home", "issuer": "https://sso.example.org", "clientID": "b"}]
+         {"id": "home", "issuer": "https://sso.example.org/", "clientID": "b"}]
         """#
       let damaged = "-----BEGIN CERTIFICATE-----\nbm8gY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n"
       try FileManager.default.createDirectory(atPath: folder + "/pages", withIntermediateDirectories: true)

@@ -152,6 +152,7 @@ import Testing
     ("ａｄａ＠ｅｘａｍｐｌｅ．ｏｒｇ", "ada@example.org"), ("ada@example｡org", "ada@example.org"),
     ("\u{A0}Ada@example.org\u{3000}", "ada@example.org"),
     ("ada@ｂücher.example", "ada@xn--bcher-kva.example"), ("ﬁn@example.org", "fin@example.org"),
+    ("\u{212A}ate@example.org", "kate@example.org"),
   ])
   func `is one key however wide its characters are`(typed: String, key: String) {
     #expect(EmailAddress(new: typed)?.normalized == key && EmailAddress.key(of: typed) == key)

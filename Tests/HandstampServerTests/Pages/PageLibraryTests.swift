@@ -121,7 +121,7 @@ import Testing
       ("forgot.mustache", #"<a href="javascript:a()">x</a>"#, "inline script"),
       ("forgot.mustache", #"<p style="color: red">x</p>"#, "inline script or style"),
       ("sign-in.mustache", "<h1>{{title}}</h1>", "no page has it"),
-      ("sign_in.mustache", "{{> providers}}{{> borrowed}}", "use provider_buttons inside the form"),
+      ("sign_in.mustache", "{{> providers}}{{> borrowed}}", "there is no providers to include"),
       ("sign_in.mustache", "<h1>{{title}}</h1>", "it has no {{> borrowed}}"),
       ("sign_up.mustache", "<h1>{{title}}</h1>", "it has no {{> borrowed}}"),
       ("confirm.mustache", "<h1>{{title}}</h1>", "it has no {{> borrowed}}"),
