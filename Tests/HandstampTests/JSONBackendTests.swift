@@ -163,7 +163,7 @@ import Testing
     #expect(await typedBackend(shop).refresh(RefreshToken("r1"), key: .drawn()) == .noDecision(.network(.timedOut)))
     let requests = await shop.requests()
     #expect(requests.allSatisfy { !$0.mayReuseConnection && $0.timeout > RefreshPolicy().responseTimeout })
-    #expect(requests.map(\.url) == Array(repeating: "https://api.example.org/base/refresh", count: 2))
+    #expect(requests.map(\.url) == Array(repeating: "\(base)/refresh", count: 2))
     #expect(requests.map { String(decoding: $0.body, as: UTF8.self) } == [#"{"renewal":"r1"}"#, "{}"])
     #expect(requests.map { $0.headers.first(named: "Authorization") ?? "-" } == ["-", "Bearer r1"])
     #expect(requests.map { $0.headers.first(named: "X-Key") ?? "-" } == ["-", "k1"])

@@ -158,7 +158,7 @@ import Testing
       request.headers.append(HeaderField(name, "secret"))
       await #expect(throws: QueueError.self) { try await queue.enqueue(request) }
     }
-    for url in ["https://evil.example/", "", "http://api.example.org/base"] {
+    for url in ["https://evil.example/", "", "http" + base.absoluteString.dropFirst(5)] {
       await #expect(throws: QueueError.self) { try await queue.enqueue(TransportRequest(method: "POST", url: url)) }
     }
     #expect(try await queue.requests.isEmpty)
