@@ -89,8 +89,8 @@ extension OneTimeTokenRecord.Purpose {
     case .passwordReset, .signUp, .upgrade, .emailChange, .ownerProof, .authorizationCode, .deviceCode, .userCode,
       .pushedRequest:
       true
-    // They say that something was used, or are of earlier versions.
-    case .nonce, .usedCode, .webSession: false
+    // They say that something was used.
+    case .nonce, .usedCode: false
     }
   }
 }

@@ -73,14 +73,14 @@ import Testing
   @Test func `void a token that is replaced at the same time`() async throws {
     let store = try await opened()
     let token = OneTimeTokenRecord(
-      id: OneTimeTokenID(of: Secret("browser"), purpose: .webSession), purpose: .webSession, subject: "ada",
+      id: OneTimeTokenID(of: Secret("mailed"), purpose: .ownerProof), purpose: .ownerProof, subject: "ada",
       createdAt: Samples.start, expiresAt: Samples.start.advanced(by: .seconds(9)))
     for _ in 0..<20 {
       try await store.write([.createOneTimeToken(token)], events: [])
       let found = await errors(6) { number throws(RegistryStoreError) in
         let changes: [RegistryChange] =
           number == 3
-          ? [.voidOneTimeTokens(.webSession, subject: "ada")]
+          ? [.voidOneTimeTokens(.ownerProof, subject: "ada")]
           : [.redeemOneTimeToken(token.id), .createOneTimeToken(token)]
         try await store.write(changes, events: [])
       }

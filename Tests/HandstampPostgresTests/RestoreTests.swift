@@ -207,7 +207,7 @@ import Testing
       for name in ["gone", "taken"] { #expect(try await payloads(kind, name).isEmpty, "\(kind) of \(name)") }
     }
     for purpose in OneTimeTokenRecord.Purpose.allCases {
-      let isKept = [.nonce, .usedCode, .webSession].contains(purpose)
+      let isKept = [.nonce, .usedCode].contains(purpose)
       #expect((try await store.oneTimeToken(code(purpose).id) != nil) == isKept, "\(purpose)")
     }
   }

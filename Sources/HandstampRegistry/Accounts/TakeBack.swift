@@ -26,7 +26,7 @@ extension OneTimeTokenRecord.Purpose {
     switch self {
     case .passwordReset, .upgrade, .emailChange, .ownerProof, .authorizationCode, .deviceCode: .pending
     // Without an account, or no way into one. What a used code says of its session keeps a second use from being missed.
-    case .signUp, .nonce, .usedCode, .userCode, .pushedRequest, .webSession: nil
+    case .signUp, .nonce, .usedCode, .userCode, .pushedRequest: nil
     }
   }
 }

@@ -28,8 +28,6 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     case userCode = "user_code"
     /// An authorization request that a client has sent beforehand (RFC 9126).
     case pushedRequest = "pushed_request"
-    /// A signed-in browser, as earlier versions stored it.
-    case webSession = "web_session"
   }
 
   public let id: OneTimeTokenID
