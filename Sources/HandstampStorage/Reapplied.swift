@@ -201,10 +201,15 @@ extension RestoredDatabase {
         (changed.email, changed.emailConfirmedAt) = (own, nil)
       }
     }
-    if let own = record.identity, own.key != state.identity, state.identity != AccountState.someIdentity {
+    var more: [RegistryChange] = []
+    if let own = record.identity, own.key != state.identity {
       let later = try state.identity.flatMap { try account(identity: $0) == nil ? ExternalIdentity(key: $0) : nil }
       // Without either, the account would be a guest's, and be deleted.
       if later != nil || changed.email != nil { changed.identity = later }
+      // Its item may have been made after the backup.
+      if let link = later.map({ LinkedIdentity($0, of: record.id, at: time).item }), try item(link.id) == nil {
+        more.append(.putItem(link))
+      }
     }
     if let at = state.credentialsChangedAt, record.credentialsChangedAt.map({ $0 < at }) ?? true {
       changed.passwordHash = nil
@@ -216,7 +221,7 @@ extension RestoredDatabase {
           account: record.id, hasAddress: changed.email != nil, hasConfirmedAddress: changed.emailConfirmedAt != nil))
     }
     if state.closedAt != nil, record.closedAt == nil { report.disabledAccounts += 1 }
-    return changed == record ? [] : [.replaceAccount(changed, expecting: record.revision)]
+    return changed == record ? [] : [.replaceAccount(changed, expecting: record.revision)] + more
   }
 }
 

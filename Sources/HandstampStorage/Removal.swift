@@ -40,8 +40,8 @@ package struct Removal: Sendable, Hashable {
   package var key: StoredItemID {
     switch content {
     case .account: StoredItemID(.removal, "account", account.rawValue)
-    case .item(let id), .payload(let id, _): StoredItemID(.removal, "fact", Base64URL.encode(id.bytes))
-    case .items(let kind), .rest(let kind, _): StoredItemID(.removal, "facts", kind.rawValue, account.rawValue)
+    case .item(let id), .payload(let id, _): StoredItemID(.removal, "item", Base64URL.encode(id.bytes))
+    case .items(let kind), .rest(let kind, _): StoredItemID(.removal, "items", kind.rawValue, account.rawValue)
     }
   }
 
@@ -65,10 +65,8 @@ package struct AccountState: Sendable, Hashable {
   package var hasPassword: Bool
   package var credentialsChangedAt: UnixTime?
   package var closedAt: UnixTime?
-  /// The key of the user at another provider, see ``ExternalIdentity``; ``someIdentity`` in lines of earlier servers.
+  /// The key of the user at another provider, see ``ExternalIdentity``.
   package var identity: String?
-
-  static let someIdentity = "1"
 
   package init(_ record: AccountRecord) {
     email = record.email
@@ -227,11 +225,9 @@ extension Removal: StoredPayload {
       fields["password"] = state.hasPassword ? "1" : nil
       fields["changed"] = state.credentialsChangedAt.map { String($0.milliseconds) }
       fields["identity"] = state.identity
-    case .item(let id): fields["fact"] = Base64URL.encode(id.bytes)
-    case .payload(let id, let payload): (fields["fact"], fields["rest"]) = (Base64URL.encode(id.bytes), payload)
+    case .item(let id): fields["item"] = Base64URL.encode(id.bytes)
+    case .payload(let id, let payload): (fields["item"], fields["rest"]) = (Base64URL.encode(id.bytes), payload)
     case .items(let kind): fields["kind"] = kind.rawValue
-    // The form of servers that knew of recovery codes alone.
-    case .rest(.recoveryCodes, let hashes): fields["codes"] = hashes
     case .rest(let kind, let payload): (fields["kind"], fields["rest"]) = (kind.rawValue, payload)
     }
     return fields
@@ -241,11 +237,9 @@ extension Removal: StoredPayload {
     guard let account = fields["account"], let at = fields.time("at") else { return nil }
     if fields["state"] != nil {
       content = .account(AccountState(fields: fields))
-    } else if let codes = fields["codes"] {
-      content = .rest(.recoveryCodes, codes)
     } else if let kind = fields["kind"].flatMap({ StoredItem.Kind(rawValue: $0) }) {
       content = fields["rest"].map { .rest(kind, $0) } ?? .items(kind)
-    } else if let id = fields["fact"].flatMap({ Base64URL.decode($0) }).flatMap({ StoredItemID($0) }) {
+    } else if let id = fields["item"].flatMap({ Base64URL.decode($0) }).flatMap({ StoredItemID($0) }) {
       content = fields["rest"].map { .payload(id, $0) } ?? .item(id)
     } else {
       return nil
@@ -257,10 +251,7 @@ extension Removal: StoredPayload {
 
 extension AccountState {
   fileprivate init(fields: [String: String]) {
-    // An earlier version may have written the key.
-    email = fields["email"].map {
-      EmailAddress(stored: fields["typed"] ?? $0, normalized: AddressKeys.key(of: $0) ?? $0)
-    }
+    email = fields["email"].flatMap { key in fields["typed"].map { EmailAddress(stored: $0, normalized: key) } }
     emailConfirmedAt = fields.time("confirmed")
     hasPassword = fields["password"] != nil
     credentialsChangedAt = fields.time("changed")

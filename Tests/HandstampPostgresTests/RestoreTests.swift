@@ -192,6 +192,7 @@ import Testing
     let spent = try #require(formerOfTaken)
     #expect(try await store.item(spent).map(FormerToken.isUsed) == true)
     #expect(try await account("enabled").identity?.subject == "other")
+    #expect(try await store.items(.identity, subject: "enabled").count == 1, "by which its user signs in")
     #expect(try await store.items(.webhook, subject: "webhooks").isEmpty)
     #expect(try await store.items(.device, subject: "taken").isEmpty)
     func payloads(_ kind: StoredItem.Kind, _ name: String) async throws -> [String] {

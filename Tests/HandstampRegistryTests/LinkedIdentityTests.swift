@@ -96,15 +96,17 @@ import Testing
   }
 
   @Test(arguments: [TakeBack.pending, .waysIn, .everything])
-  func `that only the record has is gone after a reset, unless its owner keeps it`(extent: TakeBack) async throws {
+  func `that the record has as well is gone after a reset, unless its owner keeps it`(extent: TakeBack) async throws {
     let world = try await World()
     let record = AccountRecord(
       id: AccountID("acc_1"), email: EmailAddress("zoe@example.org"), identity: identity, username: "Z",
       passwordHash: Secret("$old"), createdAt: start)
-    try await world.store.write([.createAccount(record)], events: [])
+    let link = LinkedIdentity(identity, of: record.id, at: start)
+    try await world.store.write([.createAccount(record), .createItem(link.item)], events: [])
     let reset = try await world.registry.issueResetCode(of: record, now: start)
     _ = try await world.registry.resetPassword(with: reset, hash: Secret("$new"), takingBack: extent, now: start)
     #expect((try await world.registry.account(identity: identity) != nil) == (extent == .pending))
+    #expect(try await world.registry.identities(of: record).isEmpty == (extent != .pending))
   }
 
   @Test func `counts as used from the sign-in that made it, and at each one`() async throws {
@@ -115,21 +117,5 @@ import Testing
         as: identity, username: "A", SessionStart(device: device), nonce: nonce, now: time)
       #expect(try await registry.identities(of: new.account).map(\.lastUsedAt) == [time])
     }
-  }
-
-  @Test func `of an earlier version gets its item by its first use`() async throws {
-    let world = try await World()
-    let registry = world.registry
-    let record = AccountRecord(
-      id: AccountID("acc_1"), email: nil, identity: identity, username: "Z", passwordHash: nil, createdAt: start)
-    try await world.store.write([.createAccount(record)], events: [])
-    #expect(try await registry.identities(of: record).map(\.identity) == [identity])
-    for _ in 0..<2 {
-      let known = try #require(try await registry.account(identity: identity))
-      let use = try #require(try await registry.credentialUse(by: proof(), of: known, now: start))
-      _ = try await registry.createSession(by: use, SessionStart(device: device), now: start)
-    }
-    #expect(try await world.store.items(.identity, subject: "acc_1").count == 1)
-    #expect(try await registry.identities(of: record).count == 1)
   }
 }

@@ -8,15 +8,15 @@ public struct LinkedIdentity: Sendable, Hashable {
 
   public let identity: ExternalIdentity
   public let account: AccountID
-  /// The provider's ID in the configuration; empty for an identity that an earlier version has stored.
+  /// The provider's ID in the configuration; empty for one that was imported, or made again after a restore.
   public let provider: String
   /// How the provider calls the user: an address or a name. For the owner to read; it may be another by now.
   public let label: String
   public let createdAt: UnixTime
   /// `nil` if it was imported, or an administrator added it, and not used since.
   public var lastUsedAt: UnixTime?
-  /// That of the stored item; `nil` if only the account's record has the identity.
-  var revision: Int64?
+  /// That of the stored item.
+  var revision: Int64 = 0
 
   package init(
     _ identity: ExternalIdentity, of account: AccountID, provider: String = "", label: String = "",
@@ -38,10 +38,10 @@ public struct LinkedIdentity: Sendable, Hashable {
   /// Names the link on its owner's page. Tells nothing about the user.
   public var id: String { Base64URL.encode(StoredItemID(identity).bytes) }
 
-  var item: StoredItem {
+  package var item: StoredItem {
     StoredItem(
       id: StoredItemID(identity), kind: .identity, subject: account.rawValue, payload: PayloadCoding.text(self),
-      createdAt: createdAt, expiresAt: createdAt.advanced(by: StoredItem.forever), revision: revision ?? 0)
+      createdAt: createdAt, expiresAt: createdAt.advanced(by: StoredItem.forever), revision: revision)
   }
 }
 
@@ -60,11 +60,11 @@ extension LinkedIdentity: StoredPayload {
 
   package init?(fields: [String: String]) {
     guard let issuer = fields["issuer"], let subject = fields["subject"], let account = fields["account"],
-      let created = fields.time("created")
+      let provider = fields["provider"], let label = fields["label"], let created = fields.time("created")
     else { return nil }
     self.init(
-      ExternalIdentity(issuer: issuer, subject: subject), of: AccountID(account), provider: fields["provider"] ?? "",
-      label: fields["label"] ?? "", at: created)
+      ExternalIdentity(issuer: issuer, subject: subject), of: AccountID(account), provider: provider, label: label,
+      at: created)
     lastUsedAt = fields.time("used")
   }
 }

@@ -3,8 +3,8 @@ import HandstampSupport
 
 /// Users of other identity providers.
 ///
-/// The column of the account's record holds the identity of an account without an address. Each identity that this version links has
-/// an item as well, whose ID keeps it from belonging to two accounts; those of accounts with an address are items alone.
+/// Each is an item, whose ID keeps it from belonging to two accounts. The column of the account's record has one as well if the account
+/// has no address, and would count as a guest's without it.
 extension Registry {
   /// Returns the account of a user of another identity provider.
   public func account(identity: ExternalIdentity) async throws(RegistryError) -> AccountRecord? {
@@ -15,9 +15,7 @@ extension Registry {
 
   /// Returns the identities of an account, the oldest first.
   public func identities(of account: AccountRecord) async throws(RegistryError) -> [LinkedIdentity] {
-    let linked = try await items(.identity, of: account.id.rawValue).compactMap { LinkedIdentity($0) }
-    guard let first = account.identity, !linked.contains(where: { $0.identity == first }) else { return linked }
-    return [LinkedIdentity(first, of: account.id, at: account.createdAt)] + linked
+    try await items(.identity, of: account.id.rawValue).compactMap { LinkedIdentity($0) }
   }
 
   // MARK: Sign-in
@@ -30,8 +28,7 @@ extension Registry {
       return nil
     }
     link.lastUsedAt = now
-    let change: RegistryChange = link.revision.map { .replaceItem(link.item, expecting: $0) } ?? .createItem(link.item)
-    return CredentialUse(by: proof, of: account, changes: [change])
+    return CredentialUse(by: proof, of: account, changes: [.replaceItem(link.item, expecting: link.revision)])
   }
 
   /// Returns the use of an identity that becomes one of an account's, because the provider is trusted to know its address. The owner is
@@ -176,7 +173,7 @@ extension Registry {
     var next = record
     if record.identity == gone.identity { next.identity = record.email == nil ? rest.first?.identity : nil }
     // Replaced, so that two ways in are not removed at the same time.
-    return [.replaceAccount(next, expecting: record.revision)] + (gone.revision == nil ? [] : [.removeItem(gone.item)])
+    return [.replaceAccount(next, expecting: record.revision), .removeItem(gone.item)]
       + changed(.identityUnlinked, .identityUnlinked, of: record.id, gone.shownName, now: now)
   }
 

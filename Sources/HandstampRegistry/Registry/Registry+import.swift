@@ -76,7 +76,7 @@ extension Registry {
   public func receive(
     _ batch: [ArrivingAccount], merging: Bool, isTrial: Bool = false, now: UnixTime
   ) async throws(RegistryError) -> [Arrival] {
-    if !isTrial, try await !hasRecord(ofIdentityIn: batch) {
+    if !isTrial {
       var changes: [RegistryChange] = []
       for account in batch { changes += try creating(account, now: now) }
       do throws(RegistryStoreError) {
@@ -103,17 +103,6 @@ extension Registry {
       arrivals.append(try result.get())
     }
     return arrivals
-  }
-
-  /// Whether an account's record has one of the identities without an item, as an earlier version has stored it. Then no write fails
-  /// because another account has it.
-  private func hasRecord(ofIdentityIn batch: [ArrivingAccount]) async throws(RegistryError) -> Bool {
-    for account in batch {
-      for link in account.links where link.identity != account.record.identity {
-        if try await read(try await store.account(identity: link.identity)) != nil { return true }
-      }
-    }
-    return false
   }
 
   private func receive(

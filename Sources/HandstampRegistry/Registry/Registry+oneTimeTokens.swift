@@ -41,7 +41,7 @@ extension Registry {
       let reach = Registry.isFirstProof(stored, of: record) ? .everything : extent
       // It ends every session, whatever it keeps.
       let void = try await voiding(reach == .pending ? .sessions : reach, of: id, now: now)
-      // One that has no item, as of an import or an earlier version.
+      // Its item is void as well.
       if reach != .pending { changed.identity = nil }
       let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
       do throws(RegistryError) {

@@ -58,21 +58,6 @@ import Testing
     #expect(try await stage.registry.account(identity: gitHub)?.id == "u1")
   }
 
-  @Test func `is refused if it is another's, also one without an item, as earlier versions have stored it`()
-    async throws
-  {
-    let stage = try ImportStage()
-    let account = AccountRecord(
-      id: "here", email: nil, identity: Self.google, username: "ada", passwordHash: nil, createdAt: ImportStage.now)
-    try await stage.store.write([.createAccount(account)], events: [])
-    let report = try await stage.add(
-      #"""
-      {"id":"1","email":"a@example.org","identities":[{"issuer":"https://accounts.google.com","subject":"g1"}]}
-      {"id":"2","email":"b@example.org","identities":[{"issuer":"https://accounts.google.com","subject":"g2"}]}
-      """#)
-    #expect(report.codes == ["1 identity_taken"] && report.counts == [1, 0, 0, 1])
-  }
-
   @Test func `leads into an account that is here only if both addresses are confirmed, and no app protects it`()
     async throws
   {
