@@ -365,12 +365,6 @@ struct Unexpected: Error {
     }
   }
 
-  @Test func `of a plain session reads what was stored before rotations could be keyed as drawn`() {
-    let stored: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 9]
-    #expect(KeyRing(bytes: stored, in: .plain) == KeyRing([.drawn(KeyMark(rawValue: 9))]))
-    #expect(KeyRing([.drawn(KeyMark(rawValue: 9))]).bytes(in: .plain) == stored)
-  }
-
   @Test func `is not parsed from anything else`() {
     let zeroes = [UInt8](repeating: 0, count: 8)
     let odd: [[UInt8]] = [

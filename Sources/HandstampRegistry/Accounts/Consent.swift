@@ -39,18 +39,17 @@ extension Consent: StoredPayload {
   package var fields: [String: String?] {
     [
       "client": client, "name": name, "scope": scopes.joined(separator: " "),
-      "audience": audiences.isEmpty ? nil : audiences.joined(separator: " "), "given": String(givenAt.milliseconds),
+      "audience": audiences.joined(separator: " "), "given": String(givenAt.milliseconds),
     ]
   }
 
   package init?(fields: [String: String]) {
     guard let client = fields["client"], let name = fields["name"], let scope = fields["scope"],
-      let given = fields["given"].flatMap({ Int64($0) })
+      let audience = fields["audience"], let given = fields.time("given")
     else { return nil }
     self.init(
       client: client, name: name, scopes: scope.split(separator: " ").map(String.init),
-      audiences: (fields["audience"] ?? "").split(separator: " ").map(String.init),
-      givenAt: UnixTime(milliseconds: given))
+      audiences: audience.split(separator: " ").map(String.init), givenAt: given)
   }
 }
 

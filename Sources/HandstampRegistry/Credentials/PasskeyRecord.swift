@@ -82,13 +82,12 @@ extension PasskeyRecord: StoredPayload {
   package init?(fields: [String: String]) {
     guard let id = fields["id"], let account = fields["account"],
       let key = fields["key"].flatMap({ Base64URL.decode($0) }), let count = fields["count"].flatMap({ UInt32($0) }),
-      let created = fields.time("created")
+      let transports = fields["transports"], let name = fields["name"], let created = fields.time("created")
     else { return nil }
     self.init(
       id: id, account: AccountID(account), publicKey: key, signCount: count,
       isBackupEligible: fields["eligible"] != nil, isBackedUp: fields["backed"] != nil,
-      transports: (fields["transports"] ?? "").split(separator: " ").map(String.init), name: fields["name"] ?? "",
-      createdAt: created)
+      transports: transports.split(separator: " ").map(String.init), name: name, createdAt: created)
     lastUsedAt = fields.time("used")
     userHandle = fields["handle"].flatMap { Base64URL.decode($0) }
   }

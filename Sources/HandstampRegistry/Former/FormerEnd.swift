@@ -32,12 +32,12 @@ package struct FormerEnd: RetriedJob {
   }
 
   package init?(fields: [String: String]) {
-    guard let refresh = fields["refresh"], let attempts = fields["attempts"].flatMap({ Int($0) }) else { return nil }
+    guard let refresh = fields["refresh"], let attempts = fields["attempts"].flatMap({ Int($0) }),
+      let lease = fields["lease"], let failures = fields["failures"].flatMap({ Int($0) })
+    else { return nil }
     self.init(refresh: refresh, access: fields["access"])
     self.attempts = attempts
-    lease = fields["lease"] ?? ""
-    failures = fields["failures"].flatMap { Int($0) } ?? 0
-    failure = fields["failure"]
+    (self.lease, self.failures, failure) = (lease, failures, fields["failure"])
   }
 
   package static func id(for token: FormerToken) -> StoredItemID {

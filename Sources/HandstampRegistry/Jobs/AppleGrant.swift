@@ -34,13 +34,13 @@ package struct AppleGrant: RetriedJob {
   }
 
   package init?(fields: [String: String]) {
-    guard let client = fields["client"], let attempts = fields["attempts"].flatMap({ Int($0) }) else { return nil }
+    guard let client = fields["client"], let attempts = fields["attempts"].flatMap({ Int($0) }),
+      let lease = fields["lease"], let failures = fields["failures"].flatMap({ Int($0) })
+    else { return nil }
     self.init(client: client)
     (code, token, self.attempts) = (fields["code"], fields["token"], attempts)
     endedAt = fields["ended"].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) }
-    lease = fields["lease"] ?? ""
-    failures = fields["failures"].flatMap { Int($0) } ?? 0
-    failure = fields["failure"]
+    (self.lease, self.failures, failure) = (lease, failures, fields["failure"])
   }
 
   package init(client: String) { self.client = client }

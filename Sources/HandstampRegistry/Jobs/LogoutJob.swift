@@ -40,13 +40,12 @@ extension LogoutJob {
 
   package init?(fields: [String: String]) {
     guard let client = fields["client"], let account = fields["account"], let session = fields["session"],
-      let attempts = fields["attempts"].flatMap({ Int($0) })
+      let attempts = fields["attempts"].flatMap({ Int($0) }), let lease = fields["lease"],
+      let failures = fields["failures"].flatMap({ Int($0) })
     else { return nil }
     self.init(client: client, account: AccountID(account), session: SessionID(session))
     self.attempts = attempts
-    lease = fields["lease"] ?? ""
-    failures = fields["failures"].flatMap { Int($0) } ?? 0
-    failure = fields["failure"]
+    (self.lease, self.failures, failure) = (lease, failures, fields["failure"])
     isGivenUp = fields["over"] != nil
   }
 }

@@ -96,18 +96,19 @@ extension MailJob {
     [
       "kind": kind.rawValue, "email": email?.typed, "account": account?.rawValue, "name": name,
       "attempts": String(attempts), "lease": lease, "language": language,
-      "failures": failures == 0 ? nil : String(failures), "failure": failure,
+      "failures": String(failures), "failure": failure,
     ]
   }
 
   package init?(fields: [String: String]) {
-    guard let kind = fields["kind"].flatMap({ Kind(rawValue: $0) }),
-      let attempts = fields["attempts"].flatMap({ Int($0) })
+    guard let kind = fields["kind"].flatMap({ Kind(rawValue: $0) }), let name = fields["name"],
+      let attempts = fields["attempts"].flatMap({ Int($0) }), let lease = fields["lease"],
+      let failures = fields["failures"].flatMap({ Int($0) })
     else { return nil }
     self.init(
       kind: kind, email: fields["email"].flatMap { EmailAddress($0) }, account: fields["account"].map { AccountID($0) },
-      name: fields["name"] ?? "", language: fields["language"], attempts: attempts, lease: fields["lease"] ?? "",
-      failures: fields["failures"].flatMap { Int($0) } ?? 0, failure: fields["failure"])
+      name: name, language: fields["language"], attempts: attempts, lease: lease, failures: failures,
+      failure: fields["failure"])
   }
 }
 

@@ -21,21 +21,18 @@ extension Registry {
 
   /// Returns when a server last noted that a key was its current one; `nil` if none ever did.
   public func lastUse(of key: KeyID) async throws(RegistryError) -> UnixTime? {
-    try await item(StoredItemID(.masterKey, key.rawValue)).flatMap { Registry.use($0.payload).at }
+    try await item(StoredItemID(.masterKey, key.rawValue)).flatMap { Registry.use($0.payload)?.at }
   }
 
-  /// A note of an earlier version does not name its key.
-  private static func use(_ note: String) -> (at: UnixTime?, key: KeyID?) {
+  private static func use(_ note: String) -> (at: UnixTime, key: KeyID)? {
     let parts = note.split(separator: " ", maxSplits: 1)
-    return (
-      parts.first.flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) },
-      parts.count == 2 ? KeyID(String(parts[1])) : nil
-    )
+    guard parts.count == 2, let at = Int64(parts[0]) else { return nil }
+    return (UnixTime(milliseconds: at), KeyID(String(parts[1])))
   }
 
   /// The keys that servers have noted and that this one neither has nor refuses: its tokens are answered with 503.
   package func missingKeys() async throws(RegistryError) -> Set<KeyID> {
-    let noted = try await items(.masterKey, of: "").compactMap { Registry.use($0.payload).key }
+    let noted = try await items(.masterKey, of: "").compactMap { Registry.use($0.payload)?.key }
     return Set(noted).subtracting(mint.keys.keys.keys).subtracting(mint.keys.retired)
   }
 

@@ -51,9 +51,6 @@ public struct KeyRing: Sendable, Hashable {
   /// |---|---|---|
   /// | 1 | drawn | keyed |
   /// | 2 | – | drawn |
-  ///
-  /// Servers of versions without drawn rotations in keyed sessions cannot read the tag 2, and so answer such a session's refreshes
-  /// with 503 instead of treating a repeat as a second use.
   public func bytes(in kind: SessionKind) -> [UInt8] {
     entries.flatMap { entry in
       switch entry {

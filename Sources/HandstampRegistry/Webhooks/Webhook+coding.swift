@@ -27,9 +27,10 @@ extension Webhook: StoredPayload {
     guard let name = fields["name"], let url = fields["url"], let id = fields["id"], let key = fields["key"],
       let format = fields["format"].flatMap({ Format(rawValue: $0) }),
       let generation = fields["generation"].flatMap({ Int64($0) }),
-      let cursor = fields["cursor"].flatMap({ Int64($0) })
+      let cursor = fields["cursor"].flatMap({ Int64($0) }), let events = fields["events"],
+      let delivered = fields["delivered"].flatMap({ Int64($0) }), let lease = fields["lease"]
     else { return nil }
-    let names = (fields["events"] ?? "").split(separator: ",").map { WebhookEvent(rawValue: String($0)) }
+    let names = events.split(separator: ",").map { WebhookEvent(rawValue: String($0)) }
     // Without one that only a newer version knows, an empty rest would stand for all.
     guard !names.contains(nil) else { return nil }
     let settings = Settings(
@@ -43,17 +44,17 @@ extension Webhook: StoredPayload {
     {
       formerSigner = FormerSigner(signer: Signer(key: KeyID(key), generation: number), until: until)
     }
-    delivered = fields["delivered"].flatMap { Int64($0) } ?? 0
+    self.delivered = delivered
     (lastSuccessAt, lastFailureAt, failure) = (fields.time("success"), fields.time("failed"), fields["failure"])
     (isGone, test, pausedUntil) = (fields["gone"] != nil, fields["test"], fields.time("paused"))
-    (lease, leasedUntil) = (fields["lease"] ?? "", fields.time("leased"))
+    (self.lease, leasedUntil) = (lease, fields.time("leased"))
     lanes = (0..<Webhook.mostLanes).compactMap { number in
       guard let account = fields["a\(number)"], let position = fields["p\(number)"].flatMap({ Int64($0) }),
-        let due = fields.time("d\(number)")
+        let failures = fields["n\(number)"].flatMap({ Int($0) }), let due = fields.time("d\(number)")
       else { return nil }
       return Lane(
-        account: AccountID(account), position: EventID(rawValue: position),
-        failures: fields["n\(number)"].flatMap { Int($0) } ?? 0, since: fields.time("s\(number)"), dueAt: due)
+        account: AccountID(account), position: EventID(rawValue: position), failures: failures,
+        since: fields.time("s\(number)"), dueAt: due)
     }
   }
 
