@@ -57,11 +57,12 @@ public struct KeyFile: Sendable {
 
   private func contents(of data: Data) throws(RegistryOpenError) -> Contents {
     let document: Document
-    do { document = try JSONDecoder().decode(Document.self, from: data) } catch {
-      throw .keyFileInvalid(path: path, "it is not a key file")
+    // Before the rest, which another format may not have.
+    if let format = try? JSONDecoder().decode(Format.self, from: data).format, format != Document.format {
+      throw .keyFileInvalid(path: path, "its format \(format) is unknown")
     }
-    guard document.format == Document.format else {
-      throw .keyFileInvalid(path: path, "its format \(document.format) is unknown")
+    do { document = try JSONDecoder().decode(Document.self, from: data) } catch {
+      throw .keyFileInvalid(path: path, "it is not a key file of format 1")
     }
     return Contents(keys: try keys(of: document), inUse: document.inUse)
   }
@@ -83,6 +84,8 @@ public struct KeyFile: Sendable {
     try PrivateFile.replace(path, try encoded(contents))
   }
 
+  private struct Format: Decodable { var format: Int }
+
   private struct Document: Codable {
     static let format = 1
     var format: Int
@@ -91,8 +94,7 @@ public struct KeyFile: Sendable {
     var current: String
     /// The keys in Base64, by ID.
     var keys: [String: Data]
-    /// Absent in files of earlier versions.
-    var retired: [String]?
+    var retired: [String]
   }
 
   private func keys(of document: Document) throws(RegistryOpenError) -> ServerKeys {
@@ -101,7 +103,7 @@ public struct KeyFile: Sendable {
     for (name, bytes) in document.keys { keys[KeyID(name)] = Secret(bytes: bytes) }
     do {
       let master = try MasterKeys(
-        current: KeyID(document.current), keys: keys, retired: Set((document.retired ?? []).map { KeyID($0) }))
+        current: KeyID(document.current), keys: keys, retired: Set(document.retired.map { KeyID($0) }))
       return ServerKeys(instance: InstanceID(document.instance), master: master)
     } catch {
       throw .keyFileInvalid(path: path, "\(error)")
@@ -114,8 +116,7 @@ public struct KeyFile: Sendable {
     for (id, key) in master.keys { keys[id.rawValue] = key.withExposedBytes { Data($0) } }
     let document = Document(
       format: Document.format, instance: contents.keys.instance.rawValue, inUse: contents.inUse,
-      current: master.current.rawValue, keys: keys,
-      retired: master.retired.isEmpty ? nil : master.retired.map(\.rawValue).sorted())
+      current: master.current.rawValue, keys: keys, retired: master.retired.map(\.rawValue).sorted())
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do { return try encoder.encode(document) } catch { throw .unavailable("cannot encode the keys as JSON") }

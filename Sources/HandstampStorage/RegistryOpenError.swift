@@ -11,7 +11,7 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   case tablesMissing(path: String)
   /// The log of ended sessions belongs to another server, or is not such a log.
   case endLogForeign(path: String)
-  /// The key file is not valid, or a newer version wrote it.
+  /// The key file is not valid, or another version wrote it.
   case keyFileInvalid(path: String, String)
   /// Users other than its owner can read or write the key file.
   case keyFileOpenToOthers(path: String)
@@ -50,8 +50,11 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
     case .tablesMissing(let path):
       "move the sessions there first: handstamp admin copy --from … --to \(path); or restore a backup of it"
     case .endLogForeign(let path):
-      "restore this server's own log to \(path), or move it away: sessions that ended after the last backup then count as live"
-    case .keyFileInvalid(let path, _): "restore the key file to \(path), or run the version that wrote it"
+      "restore this server's own log to \(path), or run the version that wrote it; or move it away: sessions that ended after the"
+        + " last backup then count as live"
+    case .keyFileInvalid(let path, _):
+      "restore the key file to \(path); or with the program that wrote it, run: handstamp admin export users.jsonl --with-secrets;"
+        + " start this one on an empty folder, and run: handstamp admin import users.jsonl --from handstamp"
     case .keyFileOpenToOthers(let path): "run: chmod 600 \(path)"
     case .writableByAnyone(let path): "run: chmod o-w \(path)"
     case .wrongKeys: "use the key file and the database of the same server"

@@ -147,6 +147,19 @@ import Testing
     try other.close()
   }
 
+  @Test func `is opened with a damaged clock file, and not with one of another form`() async throws {
+    let folder = try Folder()
+    try folder.server.open().store.close()
+    let path = folder.server.path + "/clock"
+    for (text, isRefused) in [
+      ("handstamp-clock 2 x\n", true), ("handstamp-clock 1 x\n1 1\n", false), ("x 1 1\n", false), ("", false),
+    ] {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+      #expect((refusal(folder.server)?.hint.contains("move the file away") == true) == isRefused, "\(text)")
+      if isRefused { #expect(FileManager.default.contents(atPath: path) == Data(text.utf8)) }
+    }
+  }
+
   @Test func `is reported on close`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store

@@ -154,7 +154,7 @@ import Testing
     let text = Secret(try String(contentsOfFile: keys, encoding: .utf8))
     let known = try folder.server.open().keys
     #expect(try KeyFile.keys(text: text, named: "KEYS").master.keys == known.master.keys)
-    #expect(throws: RegistryOpenError.keyFileInvalid(path: "KEYS", "it is not a key file")) {
+    #expect(throws: RegistryOpenError.keyFileInvalid(path: "KEYS", "it is not a key file of format 1")) {
       try KeyFile.keys(text: Secret("{}"), named: "KEYS")
     }
   }
@@ -198,14 +198,26 @@ import Testing
   func `with an invalid key file is refused, and the file is kept`(text: String) async throws {
     try await fill()
     try write(Data(text.utf8))
-    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "it is not a key file"))
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "it is not a key file of format 1"))
     #expect(try Data(contentsOf: URL(fileURLWithPath: keys)) == Data(text.utf8))
+  }
+
+  @Test func `with a key file without its list of retired keys is refused, and told of the way`() async throws {
+    try await fill()
+    try edit { $0["retired"] = nil }
+    let refused = refusal(folder.server)
+    #expect(refused == .keyFileInvalid(path: keys, "it is not a key file of format 1"))
+    #expect(refused?.hint.contains("handstamp admin export") == true)
   }
 
   @Test func `with a key file in a newer format or with unusable keys is refused`() async throws {
     try await fill()
     try edit { $0["format"] = 2 }
     #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "its format 2 is unknown"))
+    let whole = try Data(contentsOf: URL(fileURLWithPath: keys))
+    try write(Data(#"{"format":2}"#.utf8))
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "its format 2 is unknown"))
+    try write(whole)
     try edit {
       $0["format"] = 1
       $0["current"] = "k9"

@@ -61,11 +61,11 @@ extension Processes {
           -> Int
         {
           let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
-          let (note, boot) = (lines[0].split(separator: " "), lines[1].split(separator: " "))
-          let (revision, at) = (try #require(Int64(note[1])), try #require(Int64(note[2])))
+          let (note, boot) = (lines[1].split(separator: " "), lines[2].split(separator: " "))
+          let (revision, at) = (try #require(Int64(note[0])), try #require(Int64(note[1])))
           let uptime = try #require(Int64(boot[2])) - seconds * 1000
           // Newer than the database's, so that it counts.
-          try Data("\(note[0]) \(revision + 1) \(at - seconds * 1000)\n\(mark(boot[1], uptime))".utf8)
+          try Data("\(lines[0])\n\(revision + 1) \(at - seconds * 1000)\n\(mark(boot[1], uptime))".utf8)
             .write(to: URL(fileURLWithPath: path))
           _ = try await stage.server.start(accessTokenLife: "10m")
           try await stage.server.stop()
