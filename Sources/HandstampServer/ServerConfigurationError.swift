@@ -53,8 +53,8 @@ public enum ServerConfigurationError: Error, Sendable, Hashable {
 
   /// The text has no key of P-256, or something else than keys. The server must not replace the file with a new key.
   case signingKeys
-  /// A later version of Handstamp wrote the signing keys. The server must not replace them.
-  case signingKeysOfLaterVersion
+  /// The signing key file is of another form: another version of Handstamp wrote it, or it is none. The server must not replace it.
+  case signingKeyFormat
   /// An RSA key cannot be generated.
   case noRSAKey
 }
@@ -88,7 +88,7 @@ extension ServerConfigurationError: CustomStringConvertible {
     case .administratorToken(let name): "the token of \(name) is not at least 32 printable characters"
     case .administratorHash(let name): "the hash of the token of \(name) is not a SHA-256"
     case .signingKeys: "the signing key file has no usable P-256 key"
-    case .signingKeysOfLaterVersion: "the signing key file is of a later version of Handstamp"
+    case .signingKeyFormat: "the signing key file does not begin with handstamp-signing-keys: 1"
     case .noRSAKey: "an RSA key cannot be generated"
     }
   }

@@ -30,7 +30,8 @@ struct SigningKeyRing {
   }
 
   private struct Document: Codable {
-    var format = 1
+    static let format = 1
+    var format = Document.format
     var keys: [String: Times]
   }
 
@@ -66,7 +67,7 @@ struct SigningKeyRing {
     let path = timesPath(folder)
     guard FileManager.default.fileExists(atPath: path) else { return [:] }
     guard let content = FileManager.default.contents(atPath: path),
-      let known = try? JSONDecoder().decode(Document.self, from: content)
+      let known = try? JSONDecoder().decode(Document.self, from: content), known.format == Document.format
     else {
       throw CommandError(
         .failure, "\(path) cannot be read, so it is not known which keys are in use",

@@ -130,7 +130,7 @@ extension ServeSettings {
         throw refusal("cannot send mails from handstamp@ followed by the issuer's host", "mail-from")
       case .mailServerURL, .mailServerURLWithUser, .mailPasswordInClear, .directoryWithConfirmedSignUp,
         .directoryWithAppleSignIn, .administratorName, .administratorToken, .administratorHash, .signingKeys,
-        .signingKeysOfLaterVersion, .noRSAKey:
+        .signingKeyFormat, .noRSAKey:
         throw error
       }
     }

@@ -81,15 +81,13 @@ struct SigningKeyFile {
     defer { for index in bytes.indices { bytes[index] = 0 } }
     guard count > 0 else { throw unusable("is empty") }
     do throws(ServerConfigurationError) { return try SigningKeys(pem: Secret(bytes: bytes[..<count])) } catch {
-      guard error == .signingKeysOfLaterVersion else { throw unusable("contains no usable P-256 key") }
-      throw CommandError(
-        .failure, "\(path) is of a later version of handstamp",
-        hint: "use that version, or restore the file of this one")
+      throw unusable("cannot be used: \(error)")
     }
   }
 
   private func unusable(_ what: String) -> CommandError {
-    CommandError(.failure, "\(path) \(what)", hint: "restore the file, or remove it so that a new key is created")
+    CommandError(
+      .failure, "\(path) \(what)", hint: "restore the file, or move it away: new keys cost each client one refresh")
   }
 }
 #endif

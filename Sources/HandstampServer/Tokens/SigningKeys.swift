@@ -91,44 +91,32 @@ public struct SigningKeys: Sendable {
 
   /// Parses ``pem``.
   ///
-  /// - Throws: ``ServerConfigurationError`` if there is no key of P-256, or anything else in the text.
+  /// - Throws: ``ServerConfigurationError`` if the text is of another form, or there is no key of P-256, or anything else in it.
   public init(pem: Secret) throws(ServerConfigurationError) {
     let read = pem.withExposed { SigningKeys.read($0) }
     guard let keys = SigningKeys(try read.get()) else { throw .signingKeys }
     self = keys
   }
 
-  /// The first line of a file with RSA keys, which says its version: 2. Without it, all keys are of P-256, as in files of earlier
-  /// versions, which this one still writes if it can.
-  private static let versionLine = "handstamp-signing-keys: "
+  /// The first line of the file, which says its form.
+  private static let title = "handstamp-signing-keys: 1\n"
 
   private static func read(_ text: String) -> Result<[JWSPrivateKey], ServerConfigurationError> {
+    guard text.hasPrefix(title) else { return .failure(.signingKeyFormat) }
     let end = "-----END PRIVATE KEY-----"
-    var rest = text[...]
-    let hasVersion = rest.hasPrefix(versionLine)
-    if hasVersion {
-      let line = rest.prefix { !$0.isNewline }
-      guard let version = Int(line.dropFirst(versionLine.count)), version >= 2 else { return .failure(.signingKeys) }
-      guard version == 2 else { return .failure(.signingKeysOfLaterVersion) }
-      rest = rest[line.endIndex...]
-    }
+    var rest = text.dropFirst(title.count)
     var keys: [JWSPrivateKey] = []
     while let range = rest.range(of: end) {
       let block = rest[..<range.upperBound].trimmingCharacters(in: .whitespacesAndNewlines)
-      guard let key = JWSPrivateKey(pem: block), hasVersion || key.algorithm == .es256 else {
-        return .failure(.signingKeys)
-      }
+      guard let key = JWSPrivateKey(pem: block) else { return .failure(.signingKeys) }
       keys.append(key)
       rest = rest[range.upperBound...]
     }
     return rest.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty ? .success(keys) : .failure(.signingKeys)
   }
 
-  /// All keys as PKCS #8 in PEM, newest first, those of RSA last, for a file with mode 0600.
-  public var pem: Secret {
-    let version = rsa.isEmpty ? "" : SigningKeys.versionLine + "2\n"
-    return Secret(version + keys.map { $0.pem + "\n" }.joined())
-  }
+  /// All keys as PKCS #8 in PEM, newest first, those of RSA last, below a line that says the form; for a file with mode 0600.
+  public var pem: Secret { Secret(SigningKeys.title + keys.map { $0.pem + "\n" }.joined()) }
 
   /// Returns a derived key for another purpose, the same on every server with these signing keys.
   func derived(_ purpose: String) -> [UInt8] {

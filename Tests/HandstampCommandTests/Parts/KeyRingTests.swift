@@ -131,6 +131,8 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
       _ = try SigningKeyFile(path: folder + "/signing.pem").keys()
       _ = try rotate(folder, at: start)
+      try Data(#"{"format":2,"keys":{}}"#.utf8).write(to: URL(fileURLWithPath: folder + "/signing.json"))
+      #expect(throws: CommandError.self) { try states(folder) }
       try FileManager.default.removeItem(atPath: folder + "/signing.json")
       #expect(try states(folder) == [.signing, .former, .signing, .former])
       #expect(try rotate(folder, at: after(1)) == .next)

@@ -61,8 +61,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("handstamp-signing-keys: 3\nwhatever comes then", "later version"), ("handstamp-signing-keys: 2\n", "no usable"),
-    ("handstamp-signing-keys: two\n", "no usable"), ("junk", "no usable"), ("", "empty"),
+    ("handstamp-signing-keys: 2\nwhatever comes then", "does not begin"), ("handstamp-signing-keys: 1\n", "no usable"),
+    ("-----BEGIN PRIVATE KEY-----\n", "does not begin"), ("junk", "does not begin"), ("", "empty"),
   ])
   func `is never changed if it is not readable`(_ text: String, _ words: String) async throws {
     try await inFolder { path in

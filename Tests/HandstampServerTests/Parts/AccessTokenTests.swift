@@ -183,38 +183,29 @@ extension P256.Signing.PrivateKey {
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `Signing keys` {
-  @Test func `round-trip through their file`() throws {
-    let keys = SigningKeys().rotated()
+  @Test(arguments: [SigningKeys().rotated(), TestServer.bothKeys])
+  func `round-trip through their file, which says its form`(_ made: SigningKeys?) throws {
+    let keys = try #require(made)
     let read = try SigningKeys(pem: keys.pem)
     #expect(read.ids == keys.ids)
     #expect(read.pem == keys.pem)
+    #expect(read.algorithms == keys.algorithms)
+    #expect(read.derived("x") == keys.derived("x"))
+    #expect(try read.withRSAKey().ids.starts(with: keys.ids))
+    let (line, text) = ("handstamp-signing-keys: 1\n", keys.pem.withExposed { $0 })
+    #expect(text.hasPrefix(line))
+    let blocks = String(text.dropFirst(line.count))
+    for (other, fault) in [
+      (blocks, ServerConfigurationError.signingKeyFormat), (text.replacing(": 1", with: ": 2"), .signingKeyFormat),
+      (text.replacing(": 1", with: ": "), .signingKeyFormat), (line, .signingKeys), (line + "junk", .signingKeys),
+    ] { #expect(throws: fault) { try SigningKeys(pem: Secret(other)) } }
   }
 
-  @Test func `round-trip with an RSA key, in a file that says its version`() throws {
-    let keys = try #require(TestServer.bothKeys)
-    let read = try SigningKeys(pem: keys.pem)
-    #expect(read.ids == keys.ids)
-    #expect(read.pem == keys.pem)
-    #expect(read.algorithms == [.es256, .rs256])
-    #expect(read.derived("x") == keys.derived("x"))
-    #expect(try read.withRSAKey().ids == keys.ids)
-    let text = keys.pem.withExposed { $0 }
-    let (line, blocks) = ("handstamp-signing-keys: 2\n", text.dropFirst("handstamp-signing-keys: 2\n".count))
-    #expect(text.hasPrefix(line))
-    // A file of the first version has keys of P-256 only, and stays as it is.
-    let first = SigningKeys().rotated()
-    #expect(first.pem.withExposed { $0.hasPrefix("-----BEGIN PRIVATE KEY-----") })
-    #expect(try SigningKeys(pem: Secret(line + first.pem.withExposed { $0 })).ids == first.ids)
-    for (other, fault) in [
-      (String(blocks), ServerConfigurationError.signingKeys), (text.replacing(": 2", with: ": 1"), .signingKeys),
-      (text.replacing(": 2", with: ": 3"), .signingKeysOfLaterVersion),
-      (text.replacing(": 2", with: ": "), .signingKeys),
-      (line, .signingKeys),
-      (
-        line + blocks.components(separatedBy: "-----END PRIVATE KEY-----\n")[1] + "-----END PRIVATE KEY-----",
-        .signingKeys
-      ),
-    ] { #expect(throws: fault) { try SigningKeys(pem: Secret(other)) } }
+  @Test func `are not of RSA alone`() throws {
+    let text = try #require(TestServer.bothKeys).pem.withExposed { $0 }
+    let end = "-----END PRIVATE KEY-----\n"
+    let alone = "handstamp-signing-keys: 1\n" + text.components(separatedBy: end)[1] + end
+    #expect(throws: ServerConfigurationError.signingKeys) { try SigningKeys(pem: Secret(alone)) }
   }
 
   @Test(arguments: ["", "\n", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
