@@ -40,7 +40,7 @@ def main(options):
                 file.write(json.dumps(account) + "\n")
         first, seconds, megabytes = run(place, "import", "import", path, "--from", "handstamp")
         again, *_ = run(place, "import again", "import", path, "--from", "handstamp")
-        export, *_ = run(place, "export", "export", place.folder + "/export", "--with-password-hashes")
+        export, *_ = run(place, "export", "export", place.folder + "/export", "--with-secrets")
         print(f"{count / seconds:.0f} accounts a second")
         is_whole = first["created"] == again["unchanged"] == count <= export["accounts"]
         return 0 if is_whole and seconds <= 600 * max(1, count / 1e6) and megabytes <= 500 else 1

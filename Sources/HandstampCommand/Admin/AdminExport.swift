@@ -21,7 +21,6 @@ struct AdminExport: AsyncParsableCommand {
 
   @Argument(help: "file to write, or - for stdout") var file: String
   @Flag(
-    name: [.customLong("with-secrets"), .customLong("with-password-hashes")],
     help: ArgumentHelp(
       """
       with the hashes of passwords and recovery codes and the secrets of \

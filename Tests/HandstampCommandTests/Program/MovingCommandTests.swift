@@ -44,9 +44,9 @@ extension Processes {
         #expect(shown.out.contains(stage.email) && shown.out.contains("yes"), "\(shown.out)")
 
         try expectRefusal(
-          try await stage.refusedAdmin("export", "-", "--with-password-hashes"), .usage, naming: "stdout", hint: "file")
+          try await stage.refusedAdmin("export", "-", "--with-secrets"), .usage, naming: "stdout", hint: "file")
         #expect(try await !stage.admin("export", "-").out.contains("$2a"))
-        try await stage.admin("export", out, "--with-password-hashes")
+        try await stage.admin("export", out, "--with-secrets")
         let text = try String(contentsOfFile: out, encoding: .utf8)
         #expect(text.contains(hash) && text.split(separator: "\n").count == 2)
         let mode = try FileManager.default.attributesOfItem(atPath: out)[.posixPermissions] as? Int
