@@ -63,8 +63,8 @@ extension EmailAddress {
     self.init(text.precomposedStringWithCompatibilityMapping)
   }
 
-  /// The address that an account gets: with one `@` outside quotes (RFC 5321 section 4.1.2), and no empty part of the domain. Those that
-  /// accounts have from before are found by ``init(composed:)``.
+  /// The address that an account gets: with one `@` outside quotes (RFC 5321 section 4.1.2), and no empty part of the domain. Others,
+  /// which a program may have stored that embeds the server, are found by ``init(composed:)``.
   init?(new text: String) {
     self.init(composed: text)
     let parts = normalized.split(separator: "@", omittingEmptySubsequences: false)

@@ -123,7 +123,7 @@ public final class PasswordPool: Sendable {
           return false
         }
         if try PasswordHashes.verify(canonical, against: encoded, own: pool.parameters) { return true }
-        // Older hashes, and those of other systems, are of the password as it was typed.
+        // Those of other systems are of the password as it was typed.
         if canonical != password, try PasswordHashes.verify(password, against: encoded, own: pool.parameters) {
           return true
         }

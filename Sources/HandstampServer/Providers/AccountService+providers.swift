@@ -127,7 +127,8 @@ extension AccountService {
 }
 
 extension AccountRecord {
-  /// Whether its address is confirmed, and spelled as here. Another spelling, from before, may be another mailbox at the provider.
+  /// Whether its address is confirmed, and spelled as here. Another spelling, of a program that embeds the server, may be another mailbox
+  /// at the provider.
   fileprivate var hasConfirmedSpelling: Bool {
     emailConfirmedAt != nil && email.flatMap { EmailAddress(verified: $0.typed) } != nil
   }

@@ -59,7 +59,7 @@ import Testing
   {
     try await ProviderPair.run({ $0.trustsEmail = true }) { pair in
       var ada = try await pair.member("ada@example.org")
-      // As an earlier version stored it.
+      // As a program may store it that embeds the server.
       ada.email = EmailAddress(stored: spelling, normalized: "ada@example.org")
       _ = try await pair.registry.update(ada)
       _ = try await pair.person("ada@example.org")
