@@ -284,19 +284,6 @@ import Testing
     #expect(EmailAddress(normal)?.normalized == normal, "the key has its own form")
   }
 
-  @Test func `finds an address that a node of an earlier version has stored`() async throws {
-    let world = try await World()
-    let former = EmailAddress(stored: "Zoe@Bücher.example", normalized: "zoe@bücher.example")
-    let zoe = try await world.registry.openAccount(email: former, username: "Zoe", passwordHash: nil, now: start)
-    for typed in ["zoe@bücher.example", "ZOE@bücher.example"] {
-      #expect(try await world.registry.account(email: try #require(EmailAddress(typed)))?.id == zoe.id)
-    }
-    #expect(try await world.registry.account(email: try #require(EmailAddress("zoe@example.org"))) == nil)
-    let present = try #require(EmailAddress("zoe@bücher.example"))
-    let real = try await world.registry.openAccount(email: present, username: "Zoe", passwordHash: nil, now: start)
-    #expect(try await world.registry.account(email: present)?.id == real.id, "the account under the key of now")
-  }
-
   @Test func `cannot inject terminal control codes as a device name`() {
     let device = DeviceInfo(
       id: DeviceID("a\0b"), name: "\u{1B}[31mred\u{202E}\u{7}👩‍👩‍👧 Zoë\r\n", platform: String(repeating: "é", count: 500))

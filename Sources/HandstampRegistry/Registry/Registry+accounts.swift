@@ -24,12 +24,7 @@ extension Registry {
   }
 
   public func account(email: EmailAddress) async throws(RegistryError) -> AccountRecord? {
-    let record = try await read(try await store.account(email: email.normalized))
-    let former = email.typed.lowercased()
-    if former == email.normalized { return record }
-    // While nodes are upgraded, one of an earlier version may have stored it under its key. Read in any case, as the time tells.
-    let older = try await read(try await store.account(email: former))
-    return record ?? older
+    try await read(try await store.account(email: email.normalized))
   }
 
   /// Stores a changed record, such as one with a new name, in place of the stored record with the same revision.
