@@ -7,10 +7,10 @@ extension RegistryStoreCheck {
   func everyFieldOfAnItemComesBack() async throws {
     let (store, other) = try await pair()
     let none = try await store.item(Samples.item(1).id)
-    try expect(none == nil, "a new store has no facts", found: none as Any)
+    try expect(none == nil, "a new store has no items", found: none as Any)
     for (number, kind) in StoredItem.Kind.allCases.enumerated() {
       let full = StoredItem(
-        id: StoredItemID(kind, "full"), kind: kind, subject: "'; DROP TABLE fact", payload: #"{"a":"'; -- 📱"}"#,
+        id: StoredItemID(kind, "full"), kind: kind, subject: "'; DROP TABLE stored_item", payload: #"{"a":"'; -- 📱"}"#,
         createdAt: UnixTime(milliseconds: -1), dueAt: Samples.start, expiresAt: UnixTime(milliseconds: .max),
         revision: 7)
       for item in [Samples.item(number, kind), full] {
@@ -18,7 +18,7 @@ extension RegistryStoreCheck {
         var expected = item
         expected.revision = 0
         let seen = try await other.item(item.id)
-        try expect(seen == expected, "a fact is read back as stored, with revision 0", found: seen as Any)
+        try expect(seen == expected, "an item is read back as stored, with revision 0", found: seen as Any)
       }
     }
   }
@@ -27,27 +27,27 @@ extension RegistryStoreCheck {
     let (store, other) = try await pair()
     var item = Samples.item(1)
     for change in [RegistryChange.replaceItem(item, expecting: 0), .removeItem(item)] {
-      try await expect(.notFound, "a missing fact is not changed", from: store, writing: [change])
+      try await expect(.notFound, "a missing item is not changed", from: store, writing: [change])
     }
     try await store.write([.createItem(item)], events: [])
-    try await expect(.alreadyExists, "a fact is created only once", from: other, writing: [.createItem(item)])
+    try await expect(.alreadyExists, "an item is created only once", from: other, writing: [.createItem(item)])
     item.payload = "changed"
     item.dueAt = Samples.start
     item.expiresAt = Samples.start.advanced(by: .seconds(7))
     try await other.write([.replaceItem(item, expecting: 0)], events: [])
     item.revision = 1
     let replaced = try await store.item(item.id)
-    try expect(replaced == item, "a replaced fact has the next revision", found: replaced as Any)
+    try expect(replaced == item, "a replaced item has the next revision", found: replaced as Any)
     for stale in [Int64(0), 2] {
       var known = item
       known.revision = stale
       for change in [RegistryChange.replaceItem(Samples.item(1), expecting: stale), .removeItem(known)] {
         try await expect(
-          .conflict, "a stale writer changes no fact", from: store, writing: [.createItem(Samples.item(2)), change])
+          .conflict, "a stale writer changes no item", from: store, writing: [.createItem(Samples.item(2)), change])
       }
     }
     let kept = try await (other.item(item.id), other.item(Samples.item(2).id))
-    try expect(kept == (item, nil), "a failed write changes no fact", found: kept)
+    try expect(kept == (item, nil), "a failed write changes no item", found: kept)
     item.payload = "put"
     let put = StoredItem(
       id: item.id, kind: .mail, subject: "other", payload: "put", createdAt: Samples.start.advanced(by: .seconds(99)),
@@ -56,11 +56,11 @@ extension RegistryStoreCheck {
     item.revision = 2
     let both = try await (other.item(item.id), other.item(Samples.item(3).id))
     try expect(
-      both == (item, Samples.item(3)), "putting a fact creates it, or keeps its kind, subject and creation time",
+      both == (item, Samples.item(3)), "putting an item creates it, or keeps its kind, subject and creation time",
       found: both)
     try await other.write([.removeItem(item)], events: [])
     let gone = try await store.item(item.id)
-    try expect(gone == nil, "a removed fact is gone", found: gone as Any)
+    try expect(gone == nil, "a removed item is gone", found: gone as Any)
   }
 
   func itemsAreListed() async throws {
@@ -75,12 +75,12 @@ extension RegistryStoreCheck {
     ]
     try await store.write(items.map { .createItem($0) }, events: [])
     let ada = try await other.items(.mail, subject: "ada")
-    try expect(ada == [items[1], items[0], items[4]], "lists the facts of one subject, oldest first", found: ada)
+    try expect(ada == [items[1], items[0], items[4]], "lists the items of one subject, oldest first", found: ada)
     for (seconds, limit, numbers) in [(9, 9, []), (10, 9, [1]), (99, 9, [1, 2, 0]), (99, 2, [1, 2])]
       as [(Int64, Int, [Int])]
     {
       let due = try await other.dueItems(.mail, at: at(seconds), limit: limit)
-      try expect(due == numbers.map { items[$0] }, "finds facts that are due, most overdue first", found: due)
+      try expect(due == numbers.map { items[$0] }, "finds items that are due, most overdue first", found: due)
     }
     let mails = items.filter { $0.kind == .mail }.sorted { $0.id < $1.id }
     for (after, limit, expected) in [
@@ -89,20 +89,20 @@ extension RegistryStoreCheck {
       (nil, 0, []),
     ] as [(StoredItemID?, Int, [StoredItem])] {
       let page = try await other.items(.mail, after: after, limit: limit)
-      try expect(page == expected, "lists the facts of one kind in the order of their IDs", found: page)
+      try expect(page == expected, "lists the items of one kind in the order of their IDs", found: page)
     }
     try await other.write([.removeItems(.mail, subject: "ada"), .removeItems(.mail, subject: "eve")], events: [])
     let left = try await (store.items(.mail, subject: "ada"), store.item(items[2].id), store.item(items[3].id))
     try expect(
-      left == ([], items[2], items[3]), "only facts of this kind and subject are removed", found: left)
+      left == ([], items[2], items[3]), "only items of this kind and subject are removed", found: left)
     try await store.write([.moveTimes(TimeShift(span: at(3)...at(3), distance: .seconds(1000)))], events: [])
     let moved = try await other.item(items[2].id)
     try expect(
       moved?.createdAt == at(1003) && moved?.dueAt == at(1020) && moved?.revision == 1
         && moved?.expiresAt == items[2].expiresAt.advanced(by: .seconds(1000)),
-      "the times of facts are moved", found: moved as Any)
+      "the times of items are moved", found: moved as Any)
     let still = try await other.item(items[3].id)
-    try expect(still == items[3], "only facts in the span are moved", found: still as Any)
+    try expect(still == items[3], "only items in the span are moved", found: still as Any)
   }
 
   func itemsExpire() async throws {
@@ -116,7 +116,7 @@ extension RegistryStoreCheck {
     var left: [Bool] = []
     for item in items { left.append(try await store.item(item.id) != nil) }
     try expect(
-      counts == [1, 1] && left == [false, false, true], "only expired facts are deleted", found: (counts, left))
+      counts == [1, 1] && left == [false, false, true], "only expired items are deleted", found: (counts, left))
   }
 
   func guestsGoWithTheirLastSession() async throws {

@@ -35,7 +35,7 @@ extension RegistryStoreCheck {
       let bare = Samples.oneTimeToken(number, purpose, subject: "")
       let full = OneTimeTokenRecord(
         id: OneTimeTokenID(of: Secret("full \(number)"), purpose: purpose), purpose: purpose,
-        subject: "'; DROP TABLE ticket",
+        subject: "'; DROP TABLE one_time_token",
         account: AccountID("ada"), email: EmailAddress(" Zoë.O'Brien@Example.ORG "), username: "Zoë \"📱\"",
         payload: #"{"a":"'; -- 📱"}"#, createdAt: UnixTime(milliseconds: -1), expiresAt: UnixTime(milliseconds: .max))
       for token in [bare, full] {
