@@ -49,7 +49,7 @@ extension PostgresStep {
         let index = rest.firstIndex { if case .createOneTimeToken(let record) = $0 { record.id == id } else { false } }
         if let index, case .createOneTimeToken(let record) = rest.remove(at: index) {
           steps.append(
-            PostgresStep(statement: try .overwriting(record, in: "ticket", expecting: nil), expectation: .present))
+            PostgresStep(statement: try .overwriting(record, expecting: nil), expectation: .present))
         } else {
           steps += try change.steps()
         }
@@ -60,7 +60,7 @@ extension PostgresStep {
           item.revision = 0
           steps.append(
             PostgresStep(
-              statement: try .overwriting(item, in: "fact", expecting: removed.revision),
+              statement: try .overwriting(item, expecting: removed.revision),
               expectation: .current(.finding(id))))
         } else {
           steps += try change.steps()
@@ -78,7 +78,7 @@ extension RegistryChange {
     switch self {
     case .createSession(var row):
       row.revision = 0
-      return [try .inserting(row, into: "session")]
+      return [try .inserting(row)]
     case .replaceSession(let row, let expecting):
       return [
         PostgresStep(
@@ -93,7 +93,7 @@ extension RegistryChange {
       ]
     case .createAccount(var record):
       record.revision = 0
-      return [try .inserting(record, into: "account")]
+      return [try .inserting(record)]
     case .replaceAccount(let record, let expecting):
       return [try .replacing(record, expecting: expecting)]
     case .expectAccount(let id, let revision):
@@ -114,18 +114,19 @@ extension RegistryChange {
             [.bytes(session.bytes)]),
           expectation: .current(.finding(session)))
       ]
-    case .createOneTimeToken(let record): return [try .inserting(record, into: "ticket")]
+    case .createOneTimeToken(let record): return [try .inserting(record)]
     case .redeemOneTimeToken(let id):
       return [
         PostgresStep(
-          statement: PostgresStatement("DELETE FROM handstamp.ticket WHERE id = $1", [.bytes(id.bytes)]),
+          statement: PostgresStatement(
+            "DELETE FROM handstamp.one_time_token WHERE id = $1", [.bytes(id.bytes)]),
           expectation: .present)
       ]
     case .voidOneTimeTokens(let purpose, let subject):
       return [
         PostgresStep(
           statement: PostgresStatement(
-            "DELETE FROM handstamp.ticket WHERE purpose = $1 AND subject = $2",
+            "DELETE FROM handstamp.one_time_token WHERE purpose = $1 AND subject = $2",
             [.text(purpose.rawValue), .text(subject)]))
       ]
     case .createItem, .replaceItem, .putItem, .removeItem, .removeItems: return try itemSteps()
@@ -152,13 +153,13 @@ extension RegistryChange {
     switch self {
     case .createItem(var item):
       item.revision = 0
-      return [try .inserting(item, into: "fact")]
+      return [try .inserting(item)]
     case .replaceItem(let item, let expecting):
       return [
         PostgresStep(
           statement: PostgresStatement(
             """
-            UPDATE handstamp.fact SET payload = $1, due_at = $2, expires_at = $3, revision = revision + 1
+            UPDATE handstamp.stored_item SET payload = $1, due_at = $2, expires_at = $3, revision = revision + 1
             WHERE id = $4 AND revision = $5
             """,
             [
@@ -169,17 +170,17 @@ extension RegistryChange {
       ]
     case .putItem(var item):
       item.revision = 0
-      var step = try PostgresStep.inserting(item, into: "fact")
+      var step = try PostgresStep.inserting(item)
       step.statement.sql += """
          ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
-          expires_at = excluded.expires_at, revision = handstamp.fact.revision + 1
+          expires_at = excluded.expires_at, revision = handstamp.stored_item.revision + 1
         """
       return [step]
     case .removeItem(let item):
       return [
         PostgresStep(
           statement: PostgresStatement(
-            "DELETE FROM handstamp.fact WHERE id = $1 AND revision = $2",
+            "DELETE FROM handstamp.stored_item WHERE id = $1 AND revision = $2",
             [.bytes(item.id.bytes), .integer(item.revision)]),
           expectation: .current(.finding(item.id)))
       ]
@@ -187,7 +188,8 @@ extension RegistryChange {
       return [
         PostgresStep(
           statement: PostgresStatement(
-            "DELETE FROM handstamp.fact WHERE kind = $1 AND subject = $2", [.text(kind.rawValue), .text(subject)]))
+            "DELETE FROM handstamp.stored_item WHERE kind = $1 AND subject = $2",
+            [.text(kind.rawValue), .text(subject)]))
       ]
     default: return []
     }
@@ -198,8 +200,8 @@ extension RegistryChange {
 }
 
 extension PostgresStep {
-  static func inserting(_ record: some StoredRecord, into table: String) throws(RegistryStoreError) -> PostgresStep {
-    PostgresStep(statement: try .inserting(record, into: table))
+  static func inserting(_ record: some StoredRecord) throws(RegistryStoreError) -> PostgresStep {
+    PostgresStep(statement: try .inserting(record))
   }
 
   static func replacing(_ record: AccountRecord, expecting: Int64) throws(RegistryStoreError) -> PostgresStep {
@@ -232,48 +234,48 @@ extension PostgresStep {
 }
 
 extension PostgresStatement {
-  static func inserting<Record: StoredRecord>(
-    _ record: Record, into table: String
-  ) throws(RegistryStoreError) -> PostgresStatement {
+  static func inserting<Record: StoredRecord>(_ record: Record) throws(RegistryStoreError) -> PostgresStatement {
     let marks = (1...Record.columnCount).map { "$\($0)" }.joined(separator: ", ")
     return PostgresStatement(
-      "INSERT INTO handstamp.\(table) (\(Record.columns)) VALUES (\(marks))",
+      "INSERT INTO handstamp.\(Record.table) (\(Record.columns)) VALUES (\(marks))",
       try record.storedValues().map { PostgresValue($0) })
   }
 
   /// Replaces all columns of a row.
   static func overwriting<Record: StoredRecord>(
-    _ record: Record, in table: String, expecting revision: Int64?
+    _ record: Record, expecting revision: Int64?
   ) throws(RegistryStoreError) -> PostgresStatement {
     let columns = Record.columns.split(separator: ",").enumerated()
     let assignments = columns.map { "\($0.element) = $\($0.offset + 1)" }.joined(separator: ",")
     let condition = revision == nil ? "" : " AND revision = $\(Record.columnCount + 1)"
     return PostgresStatement(
-      "UPDATE handstamp.\(table) SET \(assignments) WHERE id = $1\(condition)",
+      "UPDATE handstamp.\(Record.table) SET \(assignments) WHERE id = $1\(condition)",
       try record.storedValues().map { PostgresValue($0) } + (revision.map { [.integer($0)] } ?? []))
   }
 
   /// The one statement of a refresh. Returns the columns of ``LoggedEnd``.
   static func replacing(_ row: SessionRow, expecting: Int64) throws(RegistryStoreError) -> PostgresStatement {
-    PostgresStatement(
+    let changed: [PostgresValue] = [
+      .integer(try row.storedCounter()), .bytes(row.ring.bytes(in: row.kind)), .integer(row.rotatedAt.milliseconds),
+      .integer(row.lastSeenAt.milliseconds), .integer(row.absoluteExpiry?.milliseconds),
+      .integer(row.idleLimit?.wholeMilliseconds), .integer(row.expiry?.milliseconds), .text(row.dpopThumbprint),
+      PostgresValue(StoredValue(row.pushToken)), .integer(row.authenticatedAt.milliseconds),
+      .text(row.device.id.rawValue), .text(row.device.name), .text(row.device.platform),
+      .integer(row.end?.at.milliseconds), .text(row.end?.reason.rawValue), .text(row.kind.rawValue),
+      .text(row.methods.text), .text(row.methods.asked?.rawValue),
+    ]
+    let others = (row.storedPending + row.storedCookies).map { PostgresValue($0) }
+    let key: [PostgresValue] = [.bytes(row.session.bytes), .text(row.account.rawValue), .integer(expecting)]
+    return PostgresStatement(
       """
       UPDATE handstamp.session SET counter = $1, ring = $2, rotated_at = $3, last_seen_at = $4, absolute_expiry = $5,
         idle_limit = $6, expiry = $7, dpop_thumbprint = $8, push_token = $9, authenticated_at = $10, device_id = $11,
-        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, kind = $16, pending = $17, methods = $18,
-        revision = revision + 1
-      WHERE id = $19 AND account = $20 AND revision = $21
+        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, kind = $16, methods = $17,
+        requested_acr = $18, pending = $19, replaces = $20, oldest_cookie = $21, oldest_cookie_at = $22,
+        oldest_cookie_replaced = $23, revision = revision + 1
+      WHERE id = $24 AND account = $25 AND revision = $26
       RETURNING \(LoggedEnd.columns)
-      """,
-      [
-        .integer(try row.storedCounter()), .bytes(row.ring.bytes(in: row.kind)), .integer(row.rotatedAt.milliseconds),
-        .integer(row.lastSeenAt.milliseconds), .integer(row.absoluteExpiry?.milliseconds),
-        .integer(row.idleLimit?.wholeMilliseconds), .integer(row.expiry?.milliseconds), .text(row.dpopThumbprint),
-        PostgresValue(StoredValue(row.pushToken)), .integer(row.authenticatedAt.milliseconds),
-        .text(row.device.id.rawValue), .text(row.device.name), .text(row.device.platform),
-        .integer(row.end?.at.milliseconds), .text(row.end?.reason.rawValue), .text(row.kind.rawValue),
-        .text(row.pending?.rawValue), .text(row.methods.text),
-        .bytes(row.session.bytes), .text(row.account.rawValue), .integer(expecting),
-      ])
+      """, changed + others + key)
   }
 
   static func ending(_ session: SessionBytes, _ end: SessionEnd) -> PostgresStatement {
@@ -289,7 +291,7 @@ extension PostgresStatement {
     PostgresStatement("SELECT 1::bigint FROM handstamp.session WHERE id = $1", [.bytes(session.bytes)])
   }
   static func finding(_ item: StoredItemID) -> PostgresStatement {
-    PostgresStatement("SELECT 1::bigint FROM handstamp.fact WHERE id = $1", [.bytes(item.bytes)])
+    PostgresStatement("SELECT 1::bigint FROM handstamp.stored_item WHERE id = $1", [.bytes(item.bytes)])
   }
   static func finding(_ account: AccountID) -> PostgresStatement {
     PostgresStatement("SELECT 1::bigint FROM handstamp.account WHERE id = $1", [.text(account.rawValue)])

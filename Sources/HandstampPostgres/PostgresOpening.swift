@@ -92,11 +92,12 @@ struct PostgresOpening {
     let tables = try result(
       """
       SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('handstamp') AND relkind IN ('r', 'p', 'v')),
-        (to_regclass('handstamp.migration') IS NOT NULL AND to_regclass('handstamp.instance') IS NOT NULL)::int::bigint
+        (to_regclass('handstamp.format') IS NOT NULL AND to_regclass('handstamp.instance') IS NOT NULL)::int::bigint,
+        (to_regclass('handstamp.migration') IS NOT NULL AND to_regclass('handstamp.ticket') IS NOT NULL)::int::bigint
       """, connection)
-    guard case .integer(let count)? = tables[0].value(at: 0), case .integer(let isOurs)? = tables[0].value(at: 1) else {
-      throw .unavailable("\(path) does not answer like PostgreSQL")
-    }
+    guard case .integer(let count)? = tables[0].value(at: 0), case .integer(let isOurs)? = tables[0].value(at: 1),
+      case .integer(let isDraft)? = tables[0].value(at: 2)
+    else { throw .unavailable("\(path) does not answer like PostgreSQL") }
     guard count > 0 else {
       let left = try result(
         "SELECT count(*) FROM pg_class WHERE oid = to_regclass('\(PostgresSchema.left).instance')", connection)
@@ -107,13 +108,14 @@ struct PostgresOpening {
       }
       return .empty
     }
+    // Versions before format 1 had these tables.
+    guard isDraft == 0 else { throw .draftFormat(path: path) }
     guard isOurs == 1 else {
       throw .refused(
         "the schema handstamp of \(path) belongs to something else",
         hint: "use another database: createdb \(address.database ?? "handstamp")2")
     }
-    let version = try result("SELECT coalesce(max(version), 0) FROM handstamp.migration", connection).integer ?? 0
-    guard version <= PostgresSchema.version else { throw .newerFormat(path: path) }
+    guard try latestFormat(connection) <= PostgresSchema.format else { throw .newerFormat(path: path) }
     let instance = try result("SELECT id, state FROM handstamp.instance", connection)
     guard instance.count > 0, case .text(let id)? = instance[0].value(at: 0),
       case .text(let state)? = instance[0].value(at: 1)
@@ -131,7 +133,7 @@ struct PostgresOpening {
       do throws(RegistryOpenError) {
         try begin(connection)
         let before = try found(connection)
-        try migrate(connection, before, migrating)
+        try migrate(connection, migrating)
         let value = try body(connection, before)
         _ = try result("COMMIT", connection)
         return value
@@ -150,37 +152,18 @@ struct PostgresOpening {
     _ = try result("SELECT pg_advisory_xact_lock(\(PostgresSchema.lock))", connection)
   }
 
-  private func migrate(
-    _ connection: PostgresConnection, _ before: Found, _ migrating: Bool
-  ) throws(RegistryOpenError) {
-    let hasTables = try result(
-      "SELECT count(*) FROM pg_class WHERE oid = to_regclass('handstamp.migration')", connection)
-    let version =
-      hasTables.integer == 1
-      ? try result("SELECT coalesce(max(version), 0) FROM handstamp.migration", connection).integer ?? 0 : 0
-    for (index, statements) in PostgresSchema.migrations.enumerated() where index >= version {
+  private func migrate(_ connection: PostgresConnection, _ migrating: Bool) throws(RegistryOpenError) {
+    let tables = try result("SELECT count(*) FROM pg_class WHERE oid = to_regclass('handstamp.format')", connection)
+    let format = tables.integer == 1 ? try latestFormat(connection) : 0
+    for (index, statements) in PostgresSchema.migrations.enumerated() where index >= format {
       guard migrating else { throw .olderFormat(path: path) }
-      if index + 1 == PostgresSchema.addressKeys { try renewAddressKeys(connection) }
       for statement in statements { _ = try result(statement, connection) }
-      _ = try result("INSERT INTO handstamp.migration (version) VALUES (\(index + 1))", connection)
+      _ = try result("INSERT INTO handstamp.format (number) VALUES (\(index + 1))", connection)
     }
   }
 
-  private func renewAddressKeys(_ connection: PostgresConnection) throws(RegistryOpenError) {
-    let found = try result("SELECT id, email FROM handstamp.account WHERE email ~ '\(AddressKeys.changed)'", connection)
-    let accounts = (0..<found.count).compactMap { index -> (id: String, key: String)? in
-      guard case .text(let id)? = found[index].value(at: 0), case .text(let key)? = found[index].value(at: 1) else {
-        return nil
-      }
-      return (id, key)
-    }
-    let refusal = try AddressKeys.renew(accounts) { key throws(RegistryOpenError) in
-      try result("SELECT id FROM handstamp.account WHERE email = $1", [.text(key)], connection).text
-    } set: { id, key throws(RegistryOpenError) in
-      _ = try result(
-        "UPDATE handstamp.account SET email = $2 WHERE id = $1", [.text(id), .text(key)], connection)
-    }
-    if let refusal { throw refusal }
+  private func latestFormat(_ connection: PostgresConnection) throws(RegistryOpenError) -> Int64 {
+    try result("SELECT coalesce(max(number), 0) FROM handstamp.format", connection).integer ?? 0
   }
 
   /// Binds new tables to their keys, and refuses those that are bound to others. Records added keys.
@@ -382,7 +365,10 @@ struct PostgresOpening {
   func recentRemovals() throws(RegistryOpenError) -> [Removal] {
     let since = UnixTime.systemTime.advanced(by: .seconds(-7 * 86_400) + Removal.memory)
     return try rows(
-      "SELECT payload FROM handstamp.fact WHERE kind = 'removal' AND expires_at > $1 ORDER BY expires_at DESC LIMIT 100000",
+      """
+      SELECT payload FROM handstamp.stored_item
+      WHERE kind = 'removal' AND expires_at > $1 ORDER BY expires_at DESC LIMIT 100000
+      """,
       [.integer(since.milliseconds)]
     ).texts.compactMap { PayloadCoding.value(Removal.self, $0) }
   }

@@ -41,7 +41,7 @@ struct PostgresPruning {
       // Events are ordered by time, so only the oldest ones are read.
       oldest(of: "event", before: retention.eventsBefore, limit),
       oldest(of: "audit", before: retention.auditBefore, limit),
-      overdue(in: "ticket", now, limit), overdue(in: "fact", now, limit),
+      overdue(in: "one_time_token", now, limit), overdue(in: "stored_item", now, limit),
       PostgresStatement(
         """
         DELETE FROM handstamp.session WHERE id IN (

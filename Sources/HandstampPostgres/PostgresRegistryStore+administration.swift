@@ -8,8 +8,8 @@ extension PostgresRegistryStore {
   /// Looks for rows that cannot be read, and returns the size of the tables. PostgreSQL checks itself with `pg_amcheck`.
   @concurrent public func inspect() async throws(RegistryStoreError) -> StoreInspection {
     let migrations = PostgresStatement(
-      "SELECT version::text FROM handstamp.migration ORDER BY version", isFrequent: false)
-    let versions = try await slowly(migrations) { result throws(DescribedError) in
+      "SELECT 'format ' || number FROM handstamp.format ORDER BY number", isFrequent: false)
+    let formats = try await slowly(migrations) { result throws(DescribedError) in
       (0..<result.count).compactMap { if case .text(let text)? = result[$0].value(at: 0) { text } else { nil } }
     }
     let size = PostgresStatement(
@@ -25,7 +25,7 @@ extension PostgresRegistryStore {
     let bytes = try await slowly(size) { $0.integer ?? 0 }
     let lost = try await slowly(orphans) { $0.integer ?? 0 }
     return StoreInspection(
-      faults: lost > 0 ? ["\(lost) session(s) without their account"] : [], migrations: versions, size: bytes)
+      faults: lost > 0 ? ["\(lost) session(s) without their account"] : [], migrations: formats, size: bytes)
   }
 
   @concurrent public func keysEverUsed() async throws(RegistryStoreError) -> [KeyID] {

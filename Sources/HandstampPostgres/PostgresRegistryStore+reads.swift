@@ -7,7 +7,7 @@ import HandstampSupport
 extension PostgresRegistryStore {
   @concurrent public func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
     guard let session = SessionBytes(id) else { return nil }
-    return try await records(SessionRow.self, "session", "WHERE id = $1", [.bytes(session.bytes)]).first
+    return try await records(SessionRow.self, "WHERE id = $1", [.bytes(session.bytes)]).first
   }
 
   /// Reads the session together with the database's clock, which all nodes share, and then writes.
@@ -36,21 +36,21 @@ extension PostgresRegistryStore {
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await records(
-      SessionRow.self, "session", "WHERE account = $1 AND ended_at IS NULL ORDER BY created_at, id",
+      SessionRow.self, "WHERE account = $1 AND ended_at IS NULL ORDER BY created_at, id",
       [.text(account.rawValue)])
   }
 
   @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await records(
-      SessionRow.self, "session", "WHERE account = $1 AND ended_at IS NOT NULL ORDER BY created_at, id",
+      SessionRow.self, "WHERE account = $1 AND ended_at IS NOT NULL ORDER BY created_at, id",
       [.text(account.rawValue)])
   }
 
   @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
     // The index has days.
     try await records(
-      SessionRow.self, "session",
+      SessionRow.self,
       """
       WHERE ended_at IS NULL AND expiry_day IS NOT NULL AND expiry_day <= $1 / 86400000 AND expiry <= $1
       ORDER BY expiry, id LIMIT $2
@@ -70,11 +70,11 @@ extension PostgresRegistryStore {
   }
 
   @concurrent public func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-    try await records(OneTimeTokenRecord.self, "ticket", "WHERE id = $1", [.bytes(id.bytes)]).first
+    try await records(OneTimeTokenRecord.self, "WHERE id = $1", [.bytes(id.bytes)]).first
   }
 
   @concurrent public func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
-    try await records(StoredItem.self, "fact", "WHERE id = $1", [.bytes(id.bytes)]).first
+    try await records(StoredItem.self, "WHERE id = $1", [.bytes(id.bytes)]).first
   }
 
   @concurrent public func items(
@@ -82,7 +82,7 @@ extension PostgresRegistryStore {
   ) async throws(RegistryStoreError) -> [StoredItem] {
     guard !subject.utf8.contains(0) else { return [] }
     return try await records(
-      StoredItem.self, "fact", "WHERE kind = $1 AND subject = $2 ORDER BY created_at, id",
+      StoredItem.self, "WHERE kind = $1 AND subject = $2 ORDER BY created_at, id",
       [.text(kind.rawValue), .text(subject)])
   }
 
@@ -90,7 +90,7 @@ extension PostgresRegistryStore {
     _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
     try await records(
-      StoredItem.self, "fact", "WHERE kind = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, id LIMIT $3",
+      StoredItem.self, "WHERE kind = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, id LIMIT $3",
       [.text(kind.rawValue), .integer(now.milliseconds), .integer(Int64(max(limit, 0)))])
   }
 
@@ -98,7 +98,7 @@ extension PostgresRegistryStore {
     _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
     try await records(
-      StoredItem.self, "fact", "WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $3",
+      StoredItem.self, "WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $3",
       [.text(kind.rawValue), .bytes(id?.bytes ?? []), .integer(Int64(max(limit, 0)))])
   }
 
@@ -107,7 +107,7 @@ extension PostgresRegistryStore {
   ) async throws(RegistryStoreError) -> [AccountRecord] {
     // No ID is empty.
     try await records(
-      AccountRecord.self, "account", "WHERE id > $1 ORDER BY id LIMIT $2",
+      AccountRecord.self, "WHERE id > $1 ORDER BY id LIMIT $2",
       [.text(id?.rawValue ?? ""), .integer(Int64(max(limit, 0)))])
   }
 
@@ -116,11 +116,11 @@ extension PostgresRegistryStore {
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
     let values = [PostgresValue.integer(id), .integer(Int64(max(limit, 0)))]
     guard let account else {
-      return try await records(StoredAuditedAction.self, "audit", "WHERE id > $1 ORDER BY id LIMIT $2", values)
+      return try await records(StoredAuditedAction.self, "WHERE id > $1 ORDER BY id LIMIT $2", values)
     }
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await records(
-      StoredAuditedAction.self, "audit", "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2",
+      StoredAuditedAction.self, "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2",
       values + [.text(account.rawValue)])
   }
 
@@ -129,7 +129,7 @@ extension PostgresRegistryStore {
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await records(
-      StoredAuditedAction.self, "audit", "WHERE id < $1 AND account = $3 ORDER BY id DESC LIMIT $2",
+      StoredAuditedAction.self, "WHERE id < $1 AND account = $3 ORDER BY id DESC LIMIT $2",
       [.integer(id ?? .max), .integer(Int64(max(limit, 0))), .text(account.rawValue)])
   }
 
@@ -138,11 +138,11 @@ extension PostgresRegistryStore {
   ) async throws(RegistryStoreError) -> [StoredEvent] {
     var values = [PostgresValue.integer(id.rawValue), .integer(Int64(max(limit, 0)))]
     guard let account else {
-      return try await records(StoredEvent.self, "event", "WHERE id > $1 ORDER BY id LIMIT $2", values)
+      return try await records(StoredEvent.self, "WHERE id > $1 ORDER BY id LIMIT $2", values)
     }
     guard !account.rawValue.utf8.contains(0) else { return [] }
     values.append(.text(account.rawValue))
-    return try await records(StoredEvent.self, "event", "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2", values)
+    return try await records(StoredEvent.self, "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2", values)
   }
 
   /// Never: all nodes have one database, so that a damaged page would take every one of them out of a load balancer. PostgreSQL
@@ -160,8 +160,9 @@ extension PostgresRegistryStore {
       SELECT (SELECT count(*) FROM handstamp.account WHERE closed_at IS NULL),
         (SELECT count(*) FROM handstamp.account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL),
         (SELECT count(*) FROM handstamp.session WHERE ended_at IS NULL),
-        (SELECT count(*) FROM handstamp.session WHERE ended_at IS NOT NULL), (SELECT count(*) FROM handstamp.ticket),
-        (SELECT count(*) FROM handstamp.fact WHERE kind <> 'removal'), (SELECT count(*) FROM handstamp.event),
+        (SELECT count(*) FROM handstamp.session WHERE ended_at IS NOT NULL),
+        (SELECT count(*) FROM handstamp.one_time_token),
+        (SELECT count(*) FROM handstamp.stored_item WHERE kind <> 'removal'), (SELECT count(*) FROM handstamp.event),
         (SELECT count(*) FROM handstamp.audit)
       """, isFrequent: false)
     return try await slowly(statement) { result throws(DescribedError) in
@@ -185,7 +186,7 @@ extension PostgresRegistryStore {
     if isPooled, let identity = try await read(PostgresContents.identity, { $0.text }), !contents.saw(identity) {
       throw .unavailable(PostgresContents.replaced)
     }
-    let note: ClockNote? = try await records(ClockNote.self, "clock", "", []).first
+    let note: ClockNote? = try await records(ClockNote.self, "", []).first
     guard (note?.revision ?? -1) < least else {
       if let note { contents.saw(note) }
       return note?.marked(by: keptNote)
@@ -197,13 +198,13 @@ extension PostgresRegistryStore {
   private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
     // No text in PostgreSQL has one.
     guard !value.utf8.contains(0) else { return nil }
-    return try await records(AccountRecord.self, "account", "WHERE \(column) = $1", [.text(value)]).first
+    return try await records(AccountRecord.self, "WHERE \(column) = $1", [.text(value)]).first
   }
 
   private func records<Record: StoredRecord>(
-    _ type: Record.Type, _ table: String, _ condition: String, _ values: [PostgresValue]
+    _ type: Record.Type, _ condition: String, _ values: [PostgresValue]
   ) async throws(RegistryStoreError) -> [Record] {
-    let statement = PostgresStatement("SELECT \(Record.columns) FROM handstamp.\(table) \(condition)", values)
+    let statement = PostgresStatement("SELECT \(Record.columns) FROM handstamp.\(Record.table) \(condition)", values)
     return try await read(statement) { result throws(DescribedError) in try result.records(Record.self) }
   }
 

@@ -25,7 +25,7 @@ struct PostgresRestored: RestoredDatabase {
   }
 
   private func items(_ condition: String, _ values: [PostgresValue]) throws -> [StoredItem] {
-    try opening.rows("SELECT \(StoredItem.columns) FROM handstamp.fact WHERE \(condition)", values)
+    try opening.rows("SELECT \(StoredItem.columns) FROM handstamp.stored_item WHERE \(condition)", values)
       .records(StoredItem.self)
   }
 
@@ -38,8 +38,8 @@ struct PostgresRestored: RestoredDatabase {
   func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [StoredItem.Kind]) throws -> Int {
     func list(_ words: [String]) -> String { words.isEmpty ? "NULL" : words.map { "'\($0)'" }.joined(separator: ", ") }
     let tokens = try opening.rows(
-      "DELETE FROM handstamp.ticket WHERE purpose IN (\(list(purposes.map(\.rawValue))))", [])
-    let items = try opening.rows("DELETE FROM handstamp.fact WHERE kind IN (\(list(kinds.map(\.rawValue))))", [])
+      "DELETE FROM handstamp.one_time_token WHERE purpose IN (\(list(purposes.map(\.rawValue))))", [])
+    let items = try opening.rows("DELETE FROM handstamp.stored_item WHERE kind IN (\(list(kinds.map(\.rawValue))))", [])
     return tokens.changes + items.changes
   }
 
@@ -51,7 +51,7 @@ struct PostgresRestored: RestoredDatabase {
     for start in stride(from: 0, to: latest.count, by: 1000) {
       let batch = latest[start..<min(start + 1000, latest.count)]
       let known = try opening.rows(
-        "SELECT payload FROM handstamp.fact WHERE id = ANY($1)", [.list(batch.map(\.key.bytes))]
+        "SELECT payload FROM handstamp.stored_item WHERE id = ANY($1)", [.list(batch.map(\.key.bytes))]
       ).texts.compactMap { PayloadCoding.value(Removal.self, $0) }
       missing += Removal.missing(
         of: Array(batch), from: Dictionary(known.map { ($0.key, $0) }, uniquingKeysWith: { $1 }), at: now)

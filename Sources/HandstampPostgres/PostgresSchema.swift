@@ -1,15 +1,12 @@
 #if PostgreSQL
-import HandstampRegistry
-import HandstampStorage
-
-/// The tables and their migrations, in the schema `handstamp` of the database, so that other programs may use the same database. A
-/// released migration is never changed.
+/// The tables and their migrations, in the schema `handstamp` of the database, so that other programs may use the same database.
+///
+/// Until the first tag there is one migration: a change of the tables changes it, and with it the fixture in
+/// `Tests/Fixtures/format-1`, in the same commit. From the tag on, a migration is never changed: a change of the tables is another one.
 enum PostgresSchema {
-  /// The statements of each version, the first one first.
-  static let migrations = [first, second, third, fourth, fifth, sixth, persistence]
-  static var version: Int64 { Int64(migrations.count) }
-  /// The version in which addresses have the keys that they have now.
-  static let addressKeys = 6
+  /// The statements that lead to each format, the first one first.
+  static let migrations = [tables]
+  static var format: Int64 { Int64(migrations.count) }
 
   /// Held by the node that migrates the tables, or binds them to keys ("handstam" in ASCII).
   static let lock: Int64 = 0x6861_6e64_7374_616d
@@ -20,43 +17,12 @@ enum PostgresSchema {
   /// Where nodes tell each other that there are events.
   static let channel = "handstamp_event"
 
-  /// Adds the browser that a client's session depends on, and when an account's address was confirmed.
-  private static let second = [
-    "ALTER TABLE handstamp.session ADD COLUMN browser text COLLATE \"C\"",
-    "ALTER TABLE handstamp.account ADD COLUMN email_confirmed_at bigint",
-  ]
-
-  /// Adds whether a session waits for its first use. Only sessions in use exclude each other on a device.
-  private static let third = [
-    "ALTER TABLE handstamp.session ADD COLUMN pending text COLLATE \"C\"",
-    "DROP INDEX handstamp.session_device",
-    """
-    CREATE UNIQUE INDEX session_device ON handstamp.session
-      (account, device_id, (CASE WHEN pending IS NULL THEN ''::bytea ELSE id END)) WHERE ended_at IS NULL
-    """,
-  ]
-
-  /// Finds the audited actions about an account, and those with whole addresses.
-  private static let fourth = [
-    "CREATE INDEX audit_account ON handstamp.audit (account, id) WHERE account IS NOT NULL",
-    "CREATE INDEX audit_address ON handstamp.audit (at) WHERE address IS NOT NULL AND position('/' in address) = 0",
-  ]
-
-  /// Adds how the user of a session has proved to be the account's owner.
-  private static let fifth = ["ALTER TABLE handstamp.session ADD COLUMN methods text COLLATE \"C\""]
-
-  /// After the keys of addresses: whoever waits for a code by one whose key may have changed asks for another one.
-  private static let sixth = ["DELETE FROM handstamp.ticket WHERE email ~ '\(AddressKeys.changed)'"]
-
-  /// Adds how a session is kept where it began; without a value, persistently.
-  private static let persistence = ["ALTER TABLE handstamp.session ADD COLUMN persistence text COLLATE \"C\""]
-
   /// Texts compare by their bytes. Times and durations are milliseconds.
-  private static let first = [
+  private static let tables = [
     "CREATE SCHEMA IF NOT EXISTS handstamp",
     """
-    CREATE TABLE handstamp.migration (
-      version bigint PRIMARY KEY,
+    CREATE TABLE handstamp.format (
+      number bigint PRIMARY KEY,
       applied_at timestamptz NOT NULL DEFAULT now()
     )
     """,
@@ -85,6 +51,7 @@ enum PostgresSchema {
       created_at bigint NOT NULL,
       credentials_changed_at bigint,
       closed_at bigint,
+      email_confirmed_at bigint,
       revision bigint NOT NULL
     )
     """,
@@ -100,6 +67,11 @@ enum PostgresSchema {
       kind text COLLATE "C" NOT NULL,
       counter bigint NOT NULL,
       ring bytea NOT NULL,
+      -- The oldest of a browser's cookies that count, when its user proved what it shows, and whether the browser had it when it got
+      -- a later one. NULL if only the newest counts.
+      oldest_cookie bigint,
+      oldest_cookie_at bigint CHECK ((oldest_cookie IS NULL) = (oldest_cookie_at IS NULL)),
+      oldest_cookie_replaced bigint CHECK ((oldest_cookie IS NULL) = (oldest_cookie_replaced IS NULL)),
       created_at bigint NOT NULL,
       rotated_at bigint NOT NULL,
       last_seen_at bigint NOT NULL,
@@ -114,18 +86,30 @@ enum PostgresSchema {
       client text COLLATE "C",
       scope text COLLATE "C",
       audience text COLLATE "C",
-      authenticated_at bigint,
+      browser text COLLATE "C",
+      authenticated_at bigint NOT NULL,
+      -- How the user proved it then, in the words of `amr`, and the `acr` that the client had asked for.
+      methods text COLLATE "C",
+      requested_acr text COLLATE "C",
+      -- Until the session's first use; then it takes the place of the sessions in `replaces`.
+      pending text COLLATE "C",
+      replaces text COLLATE "C" CHECK (replaces IS NULL OR pending IS NOT NULL),
+      -- NULL is `persistent`.
+      persistence text COLLATE "C",
       revision bigint NOT NULL
     ) WITH (fillfactor = 70)
     """,
-    // A device has one session of an account at a time; also finds the sessions of an account.
-    "CREATE UNIQUE INDEX session_device ON handstamp.session (account, device_id) WHERE ended_at IS NULL",
+    // A device has one session of an account in use at a time; also finds the sessions of an account.
+    """
+    CREATE UNIQUE INDEX session_device ON handstamp.session
+      (account, device_id, (CASE WHEN pending IS NULL THEN ''::bytea ELSE id END)) WHERE ended_at IS NULL
+    """,
     "CREATE INDEX session_expiry ON handstamp.session (expiry_day) WHERE ended_at IS NULL AND expiry_day IS NOT NULL",
     "CREATE INDEX session_ended ON handstamp.session (ended_at) WHERE ended_at IS NOT NULL",
     // Of all: a guest is deleted with the last one.
     "CREATE INDEX session_account ON handstamp.session (account)",
     """
-    CREATE TABLE handstamp.ticket (
+    CREATE TABLE handstamp.one_time_token (
       id bytea PRIMARY KEY CHECK (length(id) = 32),
       purpose text COLLATE "C" NOT NULL,
       subject text COLLATE "C" NOT NULL,
@@ -138,10 +122,10 @@ enum PostgresSchema {
       expires_at bigint NOT NULL
     )
     """,
-    "CREATE INDEX ticket_subject ON handstamp.ticket (subject, purpose)",
-    "CREATE INDEX ticket_expiry ON handstamp.ticket (expires_at)",
+    "CREATE INDEX one_time_token_subject ON handstamp.one_time_token (subject, purpose)",
+    "CREATE INDEX one_time_token_expiry ON handstamp.one_time_token (expires_at)",
     """
-    CREATE TABLE handstamp.fact (
+    CREATE TABLE handstamp.stored_item (
       id bytea PRIMARY KEY CHECK (length(id) = 32),
       kind text COLLATE "C" NOT NULL,
       subject text COLLATE "C" NOT NULL,
@@ -152,9 +136,9 @@ enum PostgresSchema {
       revision bigint NOT NULL
     )
     """,
-    "CREATE INDEX fact_subject ON handstamp.fact (subject, kind)",
-    "CREATE INDEX fact_due ON handstamp.fact (kind, due_at) WHERE due_at IS NOT NULL",
-    "CREATE INDEX fact_expiry ON handstamp.fact (expires_at)",
+    "CREATE INDEX stored_item_subject ON handstamp.stored_item (subject, kind)",
+    "CREATE INDEX stored_item_due ON handstamp.stored_item (kind, due_at) WHERE due_at IS NOT NULL",
+    "CREATE INDEX stored_item_expiry ON handstamp.stored_item (expires_at)",
     """
     CREATE TABLE handstamp.clock (
       only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
@@ -196,6 +180,9 @@ enum PostgresSchema {
       details text COLLATE "C" NOT NULL
     )
     """,
+    "CREATE INDEX audit_account ON handstamp.audit (account, id) WHERE account IS NOT NULL",
+    // Finds the entries with whole addresses.
+    "CREATE INDEX audit_address ON handstamp.audit (at) WHERE address IS NOT NULL AND position('/' in address) = 0",
     // The last transaction of each connection, to settle a commit whose answer was lost.
     """
     CREATE TABLE handstamp.writer (

@@ -27,24 +27,28 @@ struct ChangeWriter {
         guard let session = SessionBytes(id).map({ Data($0.bytes) }) else { throw RegistryStoreError.notFound }
         let isLive = try has("SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL", [session])
         if !isLive { throw try refusal(of: session, in: "session") }
-      case .createOneTimeToken(let record): try insert(record, into: "ticket")
+      case .createOneTimeToken(let record): try store(new: record)
       case .redeemOneTimeToken(let id):
-        try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
+        try run("DELETE FROM one_time_token WHERE id = ?", [Data(id.bytes)])
         if db.changesCount == 0 { throw RegistryStoreError.notFound }
       case .voidOneTimeTokens(let purpose, let subject):
-        try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
+        try run("DELETE FROM one_time_token WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
       case .createItem(let item): try insert(item)
       case .replaceItem(let item, let expecting):
         try changeRow(
-          Data(item.id.bytes), in: "fact",
-          "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
+          Data(item.id.bytes), in: "stored_item",
+          """
+          UPDATE stored_item SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1
+          WHERE id = ? AND revision = ?
+          """,
           [item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting])
       case .putItem(let item): try put(item)
       case .removeItem(let item):
         let id = Data(item.id.bytes)
-        try changeRow(id, in: "fact", "DELETE FROM fact WHERE id = ? AND revision = ?", [id, item.revision])
+        try changeRow(
+          id, in: "stored_item", "DELETE FROM stored_item WHERE id = ? AND revision = ?", [id, item.revision])
       case .removeItems(let kind, let subject):
-        try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
+        try run("DELETE FROM stored_item WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
       case .eraseDevices(let account):
         try run(
           """
@@ -101,14 +105,15 @@ struct ChangeWriter {
   private func insert(_ row: SessionRow) throws {
     var row = row
     row.revision = 0
-    try insert(row, into: "session")
+    try store(new: row)
   }
 
   /// Stores a record with the revision that it has.
-  func insert<Record: StoredRecord>(_ record: Record, into table: String) throws {
+  func store<Record: StoredRecord>(new record: Record) throws {
     let marks = Array(repeating: "?", count: Record.columnCount).joined(separator: ", ")
     try run(
-      "INSERT INTO \(table) (\(Record.columns)) VALUES (\(marks))", try record.storedValues().map(\.databaseValue))
+      "INSERT INTO \(Record.table) (\(Record.columns)) VALUES (\(marks))",
+      try record.storedValues().map(\.databaseValue))
   }
 
   private func update(_ row: SessionRow, _ expecting: Int64) throws {
@@ -116,34 +121,34 @@ struct ChangeWriter {
       row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
       row.lastSeenAt.milliseconds, row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds,
       row.expiry?.milliseconds, row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
-      row.methods.text,
+      row.methods.text, row.methods.asked?.rawValue,
     ]
     let id = Data(row.session.bytes)
     let key: [(any DatabaseValueConvertible)?] = [id, row.account.rawValue, expecting]
-    // A refresh changes no columns of the device index. If they are not set, the index does not have to be written.
-    if row.end == nil {
-      try run(
-        ChangeWriter.refresh,
-        values + key + [row.device.id.rawValue, row.device.name, row.device.platform, row.pending?.rawValue])
+    let device: [(any DatabaseValueConvertible)?] = [row.device.id.rawValue, row.device.name, row.device.platform]
+    // A refresh changes no columns of the device index. If they are not set, the index does not have to be written. Only a browser has
+    // cookies, and it has no refresh.
+    if row.end == nil, row.pending == nil, row.kind != .browser {
+      try run(ChangeWriter.refresh, values + key + device)
       if db.changesCount == 1 { return }
     }
-    let others: [(any DatabaseValueConvertible)?] = [
-      row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
-      row.pending?.rawValue,
-    ]
-    try changeRow(id, in: "session", ChangeWriter.replacement, values + others + key)
+    let end: [(any DatabaseValueConvertible)?] = [row.end?.at.milliseconds, row.end?.reason.rawValue]
+    let others: [(any DatabaseValueConvertible)?] = (row.storedPending + row.storedCookies).map(\.databaseValue)
+    try changeRow(id, in: "session", ChangeWriter.replacement, values + device + end + others + key)
   }
 
   private static let refreshed = """
     UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-      expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?, revision = revision + 1
+      expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?, requested_acr = ?,
+      revision = revision + 1
     """
   private static let refresh = """
     \(refreshed) WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
-      AND platform = ? AND pending IS ?
+      AND platform = ? AND pending IS NULL
     """
   private static let replacement = """
-    \(refreshed), device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?, pending = ?
+    \(refreshed), device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?, pending = ?, replaces = ?,
+      oldest_cookie = ?, oldest_cookie_at = ?, oldest_cookie_replaced = ?
     WHERE id = ? AND account = ? AND revision = ?
     """
 
@@ -177,13 +182,13 @@ struct ChangeWriter {
   private func insert(_ item: StoredItem) throws {
     var item = item
     item.revision = 0
-    try insert(item, into: "fact")
+    try store(new: item)
   }
 
   private func put(_ item: StoredItem) throws {
     try run(
       """
-      INSERT INTO fact (\(StoredItem.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+      INSERT INTO stored_item (\(StoredItem.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)
       ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
         expires_at = excluded.expires_at, revision = revision + 1
       """,
@@ -202,7 +207,7 @@ struct ChangeWriter {
   private func insert(_ record: AccountRecord) throws {
     var record = record
     record.revision = 0
-    try insert(record, into: "account")
+    try store(new: record)
   }
 
   private func update(_ record: AccountRecord, _ expecting: Int64) throws {

@@ -33,17 +33,17 @@ struct Pruning {
             AND NOT EXISTS (SELECT 1 FROM session WHERE account = ?1)
           """, [account])
     }
-    let oneTimeTokens = try delete(
-      "DELETE FROM ticket WHERE id IN (SELECT id FROM ticket WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
-      [retention.now.milliseconds, limit])
-    let items = try delete(
-      "DELETE FROM fact WHERE id IN (SELECT id FROM fact WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
-      [retention.now.milliseconds, limit])
+    let overdue = try ["one_time_token", "stored_item"].reduce(0) { count, table in
+      try count
+        + delete(
+          "DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
+          [retention.now.milliseconds, limit])
+    }
     let audit = try delete(
       "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?) AND at < ?",
       [limit, retention.auditBefore.milliseconds])
     try coarsen(retention, limit)
-    return events + owners.count + guests + oneTimeTokens + items + audit
+    return events + owners.count + guests + overdue + audit
   }
 
   /// Reduces old addresses of the audit log to networks.

@@ -27,7 +27,7 @@ struct RestoredRows: RestoredDatabase {
 
   private func items(_ condition: String, _ arguments: StatementArguments) throws -> [StoredItem] {
     try Row.fetchAll(
-      db, sql: "SELECT \(StoredItem.columns) FROM fact WHERE \(condition)", arguments: arguments
+      db, sql: "SELECT \(StoredItem.columns) FROM stored_item WHERE \(condition)", arguments: arguments
     ).map(StoredItem.init(row:))
   }
 
@@ -36,7 +36,7 @@ struct RestoredRows: RestoredDatabase {
   func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [StoredItem.Kind]) throws -> Int {
     var count = 0
     for (table, column, words) in [
-      ("ticket", "purpose", purposes.map(\.rawValue)), ("fact", "kind", kinds.map(\.rawValue)),
+      ("one_time_token", "purpose", purposes.map(\.rawValue)), ("stored_item", "kind", kinds.map(\.rawValue)),
     ] {
       let marks = words.map { _ in "?" }.joined(separator: ", ")
       try db.execute(
@@ -51,7 +51,7 @@ extension Removal {
   /// The removals of the database, by their keys.
   static func all(in db: Database) throws -> [StoredItemID: Removal] {
     let texts = try String.fetchAll(
-      db, sql: "SELECT payload FROM fact WHERE kind = ?", arguments: [StoredItem.Kind.removal.rawValue])
+      db, sql: "SELECT payload FROM stored_item WHERE kind = ?", arguments: [StoredItem.Kind.removal.rawValue])
     let all = texts.compactMap { PayloadCoding.value(Removal.self, $0) }
     return Dictionary(all.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
   }

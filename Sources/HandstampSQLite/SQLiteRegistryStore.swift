@@ -57,14 +57,13 @@ public final class SQLiteRegistryStore: ServerStore {
     let (logged, known): (EndLog.Contents, [LoggedEnd])
     let removals: [StoredItemID: Removal]
     do {
-      if !creating { try SQLiteRegistryStore.requireBound(path, within: patience) }
+      try SQLiteRegistryStore.require(path, isBound: !creating, within: patience)
       pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration(patience))
       // The pool sets NORMAL when it enables the write-ahead log, so this has to come after.
       try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
       checkpointer = try Checkpointer(path: path, configuration: SQLiteRegistryStore.configuration(patience))
       pool.writeWithoutTransaction { [checkpointer] db in checkpointer.watch(db) }
       let migrator = Schema.migrator
-      guard try !pool.read(migrator.hasBeenSuperseded) else { throw RegistryOpenError.newerFormat(path: path) }
       guard try migrating || pool.read(migrator.hasCompletedMigrations) else {
         throw RegistryOpenError.olderFormat(path: path)
       }
@@ -121,15 +120,18 @@ public final class SQLiteRegistryStore: ServerStore {
     return configuration
   }
 
-  /// Refuses a database that was never bound to keys, before anything is written to it.
-  private static func requireBound(_ path: String, within patience: Duration) throws {
+  /// Refuses a database with the tables of another version, and one that was never bound to keys, before anything is written to it.
+  private static func require(_ path: String, isBound: Bool, within patience: Duration) throws {
     var configuration = configuration(patience)
     // The unfinished write of a killed process is taken back first, which a connection for reading cannot do.
     configuration.readonly = !PrivateFile.exists(path + "-journal")
     let queue = try DatabaseQueue(path: path, configuration: configuration)
-    let isBound = try queue.read(Schema.isBound)
+    let found = try queue.read { db in
+      try Schema.requireKnown(db, path: path)
+      return try Schema.isBound(db)
+    }
     try queue.close()
-    guard isBound else { throw RegistryOpenError.databaseEmpty(path: path) }
+    guard found || !isBound else { throw RegistryOpenError.databaseEmpty(path: path) }
   }
 
   /// Finishes accepted writes, moves them from the write-ahead log into the database file, and closes it. After that, a copy of
@@ -200,20 +202,19 @@ public final class SQLiteRegistryStore: ServerStore {
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await records(
-      SessionRow.self, "session", "WHERE account = ? AND ended_at IS NULL ORDER BY created_at, id", [account.rawValue])
+      SessionRow.self, "WHERE account = ? AND ended_at IS NULL ORDER BY created_at, id", [account.rawValue])
   }
 
   @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await records(
-      SessionRow.self, "session", "WHERE account = ? AND ended_at IS NOT NULL ORDER BY created_at, id",
+      SessionRow.self, "WHERE account = ? AND ended_at IS NOT NULL ORDER BY created_at, id",
       [account.rawValue])
   }
 
   @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
     try await records(
-      SessionRow.self, "session",
-      "WHERE ended_at IS NULL AND expiry IS NOT NULL AND expiry <= ? ORDER BY expiry, id LIMIT ?",
+      SessionRow.self, "WHERE ended_at IS NULL AND expiry IS NOT NULL AND expiry <= ? ORDER BY expiry, id LIMIT ?",
       [now.milliseconds, max(limit, 0)])
   }
 
@@ -230,11 +231,11 @@ public final class SQLiteRegistryStore: ServerStore {
   }
 
   @concurrent public func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-    try await records(OneTimeTokenRecord.self, "ticket", "WHERE id = ?", [Data(id.bytes)]).first
+    try await records(OneTimeTokenRecord.self, "WHERE id = ?", [Data(id.bytes)]).first
   }
 
   @concurrent public func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
-    try await records(StoredItem.self, "fact", "WHERE id = ?", [Data(id.bytes)]).first
+    try await records(StoredItem.self, "WHERE id = ?", [Data(id.bytes)]).first
   }
 
   @concurrent public func items(
@@ -242,14 +243,14 @@ public final class SQLiteRegistryStore: ServerStore {
   ) async throws(RegistryStoreError) -> [StoredItem] {
     guard !subject.utf8.contains(0) else { return [] }
     return try await records(
-      StoredItem.self, "fact", "WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
+      StoredItem.self, "WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
   }
 
   @concurrent public func dueItems(
     _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
     try await records(
-      StoredItem.self, "fact", "WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+      StoredItem.self, "WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id LIMIT ?",
       [kind.rawValue, now.milliseconds, max(limit, 0)])
   }
 
@@ -257,7 +258,7 @@ public final class SQLiteRegistryStore: ServerStore {
     _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
     try await records(
-      StoredItem.self, "fact", "WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",
+      StoredItem.self, "WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",
       [kind.rawValue, Data(id?.bytes ?? []), max(limit, 0)])
   }
 
@@ -266,7 +267,7 @@ public final class SQLiteRegistryStore: ServerStore {
   ) async throws(RegistryStoreError) -> [AccountRecord] {
     // No ID is empty.
     try await records(
-      AccountRecord.self, "account", "WHERE id > ? ORDER BY id LIMIT ?", [id?.rawValue ?? "", max(limit, 0)])
+      AccountRecord.self, "WHERE id > ? ORDER BY id LIMIT ?", [id?.rawValue ?? "", max(limit, 0)])
   }
 
   @concurrent public func auditedActions(
@@ -274,10 +275,10 @@ public final class SQLiteRegistryStore: ServerStore {
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
     guard let account else {
       return try await records(
-        StoredAuditedAction.self, "audit", "WHERE id > ? ORDER BY id LIMIT ?", [id, max(limit, 0)])
+        StoredAuditedAction.self, "WHERE id > ? ORDER BY id LIMIT ?", [id, max(limit, 0)])
     }
     return try await records(
-      StoredAuditedAction.self, "audit", "WHERE id > ? AND account = ? ORDER BY id LIMIT ?",
+      StoredAuditedAction.self, "WHERE id > ? AND account = ? ORDER BY id LIMIT ?",
       [id, account.rawValue, max(limit, 0)])
   }
 
@@ -285,7 +286,7 @@ public final class SQLiteRegistryStore: ServerStore {
     about account: AccountID, before id: Int64?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
     try await records(
-      StoredAuditedAction.self, "audit", "WHERE id < ? AND account = ? ORDER BY id DESC LIMIT ?",
+      StoredAuditedAction.self, "WHERE id < ? AND account = ? ORDER BY id DESC LIMIT ?",
       [id ?? .max, account.rawValue, max(limit, 0)])
   }
 
@@ -296,9 +297,9 @@ public final class SQLiteRegistryStore: ServerStore {
         accounts: try count("account WHERE closed_at IS NULL"),
         guests: try count("account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL"),
         liveSessions: try count("session WHERE ended_at IS NULL"),
-        endedSessions: try count("session WHERE ended_at IS NOT NULL"), oneTimeTokens: try count("ticket"),
-        items: try count("fact WHERE kind <> 'removal'"), events: try count("event"), auditedActions: try count("audit")
-      )
+        endedSessions: try count("session WHERE ended_at IS NOT NULL"), oneTimeTokens: try count("one_time_token"),
+        items: try count("stored_item WHERE kind <> 'removal'"), events: try count("event"),
+        auditedActions: try count("audit"))
     }
   }
 
@@ -324,7 +325,7 @@ public final class SQLiteRegistryStore: ServerStore {
   @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
     // The read must find at least the revision that was seen before it started.
     let least = newestNote.withLock { $0 }
-    let note = try await records(ClockNote.self, "clock").first
+    let note = try await records(ClockNote.self).first
     let found = note?.revision ?? -1
     newestNote.withLock { $0 = max($0, found) }
     guard found < least else { return note?.marked(by: keptNote) }
@@ -337,7 +338,7 @@ public final class SQLiteRegistryStore: ServerStore {
   ) async throws(RegistryStoreError) -> [StoredEvent] {
     let filter = account == nil ? "" : "AND account = ?"
     return try await records(
-      StoredEvent.self, "event", "WHERE id > ? \(filter) ORDER BY id LIMIT ?",
+      StoredEvent.self, "WHERE id > ? \(filter) ORDER BY id LIMIT ?",
       [id.rawValue] + (account.map { [$0.rawValue] } ?? []) + [max(limit, 0)])
   }
 
@@ -355,10 +356,10 @@ public final class SQLiteRegistryStore: ServerStore {
   }
 
   private func records<Record: StoredRecord>(
-    _ type: Record.Type, _ table: String, _ condition: String = "", _ arguments: StatementArguments = []
+    _ type: Record.Type, _ condition: String = "", _ arguments: StatementArguments = []
   ) async throws(RegistryStoreError) -> [Record] {
     try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(Record.columns) FROM \(table) \(condition)")
+      let statement = try db.cachedStatement(sql: "SELECT \(Record.columns) FROM \(Record.table) \(condition)")
       return try Row.fetchAll(statement, arguments: arguments).map(Record.init(row:))
     }
   }
@@ -366,7 +367,7 @@ public final class SQLiteRegistryStore: ServerStore {
   private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
     // SQLite would truncate the text there, and find a row with that prefix.
     guard !value.utf8.contains(0) else { return nil }
-    return try await records(AccountRecord.self, "account", "WHERE \(column) = ?", [value]).first
+    return try await records(AccountRecord.self, "WHERE \(column) = ?", [value]).first
   }
 
   private func read<Value: Sendable>(

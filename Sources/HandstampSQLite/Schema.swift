@@ -4,48 +4,21 @@ import GRDB
 import HandstampRegistry
 import HandstampStorage
 
-/// The tables and their migrations. A released migration is never changed.
+/// The tables and their migrations.
+///
+/// Until the first tag there is one migration: a change of the tables changes it, and with it the fixture in
+/// `Tests/Fixtures/format-1`, in the same commit. From the tag on, a migration is never changed: a change of the tables is another one.
 enum Schema {
   static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
-    migrator.registerMigration("1") { db in
-      try db.execute(sql: first)
-    }
-    migrator.registerMigration("2") { db in
-      try db.execute(sql: second)
-    }
-    migrator.registerMigration("3") { db in
-      try db.execute(sql: third)
-    }
-    migrator.registerMigration("4") { db in
-      try db.execute(sql: fourth)
-    }
-    migrator.registerMigration("5") { db in
-      try db.execute(sql: fifth)
-    }
-    migrator.registerMigration("6") { db in
-      try db.execute(sql: sixth)
-    }
-    migrator.registerMigration("7") { db in
-      try db.execute(sql: seventh)
-    }
-    migrator.registerMigration("8") { db in
-      try db.execute(sql: eighth)
-    }
-    migrator.registerMigration("9") { db in
-      try db.execute(sql: ninth)
-    }
-    migrator.registerMigration("10") { db in
-      try renewAddressKeys(db)
-    }
-    migrator.registerMigration("11") { db in
-      try db.execute(sql: persistence)
+    migrator.registerMigration("format 1") { db in
+      try db.execute(sql: tables)
     }
     return migrator
   }
 
   /// Times and durations are milliseconds. `expiry` is the earlier of the absolute and the idle one.
-  private static let first = """
+  private static let tables = """
     CREATE TABLE instance (
       only INTEGER PRIMARY KEY CHECK (only = 1),
       id TEXT NOT NULL
@@ -60,12 +33,17 @@ enum Schema {
       id TEXT NOT NULL PRIMARY KEY,
       email TEXT UNIQUE,
       email_typed TEXT,
+      identity TEXT,
       username TEXT NOT NULL,
       password_hash BLOB,
       created_at INTEGER NOT NULL,
+      credentials_changed_at INTEGER,
       closed_at INTEGER,
+      email_confirmed_at INTEGER,
       revision INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+
+    CREATE UNIQUE INDEX account_identity ON account (identity) WHERE identity IS NOT NULL;
 
     CREATE TABLE session (
       id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
@@ -76,6 +54,11 @@ enum Schema {
       kind TEXT NOT NULL,
       counter INTEGER NOT NULL,
       ring BLOB NOT NULL,
+      -- The oldest of a browser's cookies that count, when its user proved what it shows, and whether the browser had it when it got
+      -- a later one. NULL if only the newest counts.
+      oldest_cookie INTEGER,
+      oldest_cookie_at INTEGER CHECK ((oldest_cookie IS NULL) = (oldest_cookie_at IS NULL)),
+      oldest_cookie_replaced INTEGER CHECK ((oldest_cookie IS NULL) = (oldest_cookie_replaced IS NULL)),
       created_at INTEGER NOT NULL,
       rotated_at INTEGER NOT NULL,
       last_seen_at INTEGER NOT NULL,
@@ -85,36 +68,33 @@ enum Schema {
       idle_limit INTEGER,
       expiry INTEGER,
       dpop_thumbprint TEXT,
+      push_token BLOB,
+      client TEXT,
+      scope TEXT,
+      audience TEXT,
+      browser TEXT,
+      authenticated_at INTEGER NOT NULL,
+      -- How the user proved it then, in the words of `amr`, and the `acr` that the client had asked for.
+      methods TEXT,
+      requested_acr TEXT,
+      -- Until the session's first use; then it takes the place of the sessions in `replaces`.
+      pending TEXT,
+      replaces TEXT CHECK (replaces IS NULL OR pending IS NOT NULL),
+      -- NULL is `persistent`.
+      persistence TEXT,
       revision INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    -- A device has one session of an account at a time; also finds the sessions of an account.
-    CREATE UNIQUE INDEX session_device ON session (account, device_id) WHERE ended_at IS NULL;
+    -- A device has one session of an account in use at a time; also finds the sessions of an account.
+    CREATE UNIQUE INDEX session_device ON session
+      (account, device_id, CASE WHEN pending IS NULL THEN x'' ELSE id END) WHERE ended_at IS NULL;
     CREATE INDEX session_expiry ON session (expiry) WHERE ended_at IS NULL AND expiry IS NOT NULL;
-
-    -- AUTOINCREMENT: no id is given twice, even after the newest event was deleted.
-    CREATE TABLE event (
-      id INTEGER PRIMARY KEY AUTOINCREMENT,
-      kind TEXT NOT NULL,
-      account TEXT NOT NULL,
-      session TEXT,
-      reason TEXT,
-      at INTEGER NOT NULL
-    ) STRICT;
-
-    CREATE INDEX event_account ON event (account, id);
-    """
-
-  /// Adds accounts of other identity providers, one-time tokens, push tokens, and the indexes for pruning.
-  private static let second = """
-    ALTER TABLE account ADD COLUMN identity TEXT;
-    CREATE UNIQUE INDEX account_identity ON account (identity) WHERE identity IS NOT NULL;
-
-    ALTER TABLE session ADD COLUMN push_token BLOB;
     CREATE INDEX session_ended ON session (ended_at) WHERE ended_at IS NOT NULL;
+    -- Finds the sessions of an account that have ended, to erase their devices.
+    CREATE INDEX session_account ON session (account) WHERE ended_at IS NOT NULL;
 
     -- Secrets that were mailed, as hashes, and values that count once.
-    CREATE TABLE ticket (
+    CREATE TABLE one_time_token (
       id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 32),
       purpose TEXT NOT NULL,
       subject TEXT NOT NULL,
@@ -122,50 +102,15 @@ enum Schema {
       email TEXT,
       email_typed TEXT,
       username TEXT NOT NULL,
-      password_hash BLOB,
+      payload TEXT NOT NULL,
       created_at INTEGER NOT NULL,
       expires_at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    CREATE INDEX ticket_subject ON ticket (subject, purpose);
-    CREATE INDEX ticket_expiry ON ticket (expires_at);
-    """
+    CREATE INDEX one_time_token_subject ON one_time_token (subject, purpose);
+    CREATE INDEX one_time_token_expiry ON one_time_token (expires_at);
 
-  /// Adds sessions of other clients, and the payload of their one-time tokens.
-  private static let third = """
-    ALTER TABLE session ADD COLUMN client TEXT;
-    ALTER TABLE session ADD COLUMN scope TEXT;
-    ALTER TABLE session ADD COLUMN audience TEXT;
-    ALTER TABLE ticket ADD COLUMN payload TEXT NOT NULL DEFAULT '';
-    """
-
-  /// Adds the last reading of the server's clock, which starts as the latest stored time.
-  private static let fourth = """
-    CREATE TABLE clock (
-      only INTEGER PRIMARY KEY CHECK (only = 1),
-      at INTEGER NOT NULL,
-      doubted_since INTEGER,
-      revision INTEGER NOT NULL
-    ) STRICT;
-
-    INSERT INTO clock SELECT 1, latest, NULL, 0 FROM (
-      SELECT max(time) AS latest FROM (
-        SELECT max(at) AS time FROM event
-        UNION ALL SELECT max(max(created_at, rotated_at, last_seen_at)) FROM session
-        UNION ALL SELECT max(created_at) FROM ticket
-      )
-    ) WHERE latest IS NOT NULL;
-    """
-
-  /// Adds items, the audit log, when a session's user was last authenticated, and when a password was last changed.
-  private static let fifth = """
-    ALTER TABLE session ADD COLUMN authenticated_at INTEGER;
-    ALTER TABLE account ADD COLUMN credentials_changed_at INTEGER;
-
-    -- Finds the sessions of an account that have ended, to erase their devices.
-    CREATE INDEX session_account ON session (account) WHERE ended_at IS NOT NULL;
-
-    CREATE TABLE fact (
+    CREATE TABLE stored_item (
       id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 32),
       kind TEXT NOT NULL,
       subject TEXT NOT NULL,
@@ -176,11 +121,30 @@ enum Schema {
       revision INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    CREATE INDEX fact_subject ON fact (subject, kind);
-    CREATE INDEX fact_due ON fact (kind, due_at) WHERE due_at IS NOT NULL;
-    CREATE INDEX fact_expiry ON fact (expires_at);
+    CREATE INDEX stored_item_subject ON stored_item (subject, kind);
+    CREATE INDEX stored_item_due ON stored_item (kind, due_at) WHERE due_at IS NOT NULL;
+    CREATE INDEX stored_item_expiry ON stored_item (expires_at);
 
-    -- AUTOINCREMENT: no id is given twice, even after the newest entry was deleted.
+    -- The last reading of the server's clock.
+    CREATE TABLE clock (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      at INTEGER NOT NULL,
+      doubted_since INTEGER,
+      revision INTEGER NOT NULL
+    ) STRICT;
+
+    -- AUTOINCREMENT, here and below: no id is given twice, even after the newest row was deleted.
+    CREATE TABLE event (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      kind TEXT NOT NULL,
+      account TEXT NOT NULL,
+      session TEXT,
+      reason TEXT,
+      at INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE INDEX event_account ON event (account, id);
+
     CREATE TABLE audit (
       id INTEGER PRIMARY KEY AUTOINCREMENT,
       at INTEGER NOT NULL,
@@ -191,44 +155,17 @@ enum Schema {
       address TEXT,
       details TEXT NOT NULL
     ) STRICT;
-    """
 
-  /// Adds the browser that a client's session depends on, and when an account's address was confirmed.
-  private static let sixth = """
-    ALTER TABLE session ADD COLUMN browser TEXT;
-    ALTER TABLE account ADD COLUMN email_confirmed_at INTEGER;
-    """
-
-  /// Adds whether a session waits for its first use. Only sessions in use exclude each other on a device.
-  private static let seventh = """
-    ALTER TABLE session ADD COLUMN pending TEXT;
-    DROP INDEX session_device;
-    CREATE UNIQUE INDEX session_device ON session
-      (account, device_id, CASE WHEN pending IS NULL THEN x'' ELSE id END) WHERE ended_at IS NULL;
-    """
-
-  /// Finds the audited actions about an account, and those with whole addresses.
-  private static let eighth = """
     CREATE INDEX audit_account ON audit (account, id) WHERE account IS NOT NULL;
+    -- Finds the entries with whole addresses.
     CREATE INDEX audit_address ON audit (at) WHERE address IS NOT NULL AND instr(address, '/') = 0;
     """
 
-  /// Adds how the user of a session has proved to be the account's owner.
-  private static let ninth = "ALTER TABLE session ADD COLUMN methods TEXT"
-
-  /// Adds how a session is kept where it began; without a value, persistently.
-  private static let persistence = "ALTER TABLE session ADD COLUMN persistence TEXT"
-
-  /// Gives the addresses of accounts the keys that they have now. Whoever waits for a code by such an address asks for another one.
-  private static func renewAddressKeys(_ db: Database) throws {
-    let rows = try Row.fetchAll(db, sql: "SELECT id, email FROM account WHERE email GLOB '*\(AddressKeys.changed)*'")
-    let refusal = try AddressKeys.renew(rows.map { (id: $0["id"], key: $0["email"]) }) { key in
-      try String.fetchOne(db, sql: "SELECT id FROM account WHERE email = ?", arguments: [key])
-    } set: { id, key in
-      try db.execute(sql: "UPDATE account SET email = ? WHERE id = ?", arguments: [key, id])
-    }
-    if let refusal { throw refusal }
-    try db.execute(sql: "DELETE FROM ticket WHERE email GLOB '*\(AddressKeys.changed)*'")
+  /// Refuses a database that has the tables of another version, before anything is written to it.
+  static func requireKnown(_ db: Database, path: String) throws {
+    // The migrations of versions before format 1 had numbers for names.
+    guard try !migrator.appliedIdentifiers(db).contains("1") else { throw RegistryOpenError.draftFormat(path: path) }
+    guard try !migrator.hasBeenSuperseded(db) else { throw RegistryOpenError.newerFormat(path: path) }
   }
 
   /// Returns whether a database was bound to keys. Does not change it; it may be any SQLite database.

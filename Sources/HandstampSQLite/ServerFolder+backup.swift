@@ -202,15 +202,14 @@ extension ServerFolder {
       var configuration = Configuration()
       configuration.readonly = true
       let queue = try DatabaseQueue(path: path, configuration: configuration)
-      let (instance, faults, isNewer) = try queue.read { db in
-        (
+      let (instance, faults) = try queue.read { db in
+        try Schema.requireKnown(db, path: path)
+        return (
           try Schema.isBound(db) ? String.fetchOne(db, sql: "SELECT id FROM instance") : nil,
-          try String.fetchAll(db, sql: "PRAGMA integrity_check(1)").filter { $0 != "ok" },
-          try Schema.migrator.hasBeenSuperseded(db)
+          try String.fetchAll(db, sql: "PRAGMA integrity_check(1)").filter { $0 != "ok" }
         )
       }
       try queue.close()
-      guard !isNewer else { throw RegistryOpenError.newerFormat(path: path) }
       guard faults.isEmpty else { throw RegistryOpenError.notABackup(path: backup, "its database is damaged") }
       guard let instance else { throw RegistryOpenError.notABackup(path: backup, "its database is not a server's") }
       return InstanceID(instance)

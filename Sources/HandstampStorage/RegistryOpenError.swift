@@ -19,6 +19,8 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   case writableByAnyone(path: String)
   /// The keys are not the ones that the database was used with.
   case wrongKeys(path: String, String)
+  /// A version before format 1 wrote the database.
+  case draftFormat(path: String)
   /// A newer version wrote the database.
   case newerFormat(path: String)
   /// An earlier version wrote the database, and its server may be running.
@@ -58,6 +60,9 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
     case .keyFileOpenToOthers(let path): "run: chmod 600 \(path)"
     case .writableByAnyone(let path): "run: chmod o-w \(path)"
     case .wrongKeys: "use the key file and the database of the same server"
+    case .draftFormat:
+      "with the program that wrote it, run: handstamp admin export users.jsonl --with-secrets; start this one on an empty"
+        + " folder or database, and run: handstamp admin import users.jsonl --from handstamp; users sign in again"
     case .newerFormat: "run the version that wrote it"
     case .olderFormat: "start the server of this version once"
     case .corrupt(let path): "restore a backup of the database to \(path)"
@@ -83,6 +88,7 @@ extension RegistryOpenError: CustomStringConvertible {
     case .keyFileOpenToOthers(let path): "others can read the key file \(path)"
     case .writableByAnyone(let path): "every user of this machine can write to \(path)"
     case .wrongKeys(let path, let why): "the keys do not belong to the database \(path): \(why)"
+    case .draftFormat(let path): "a version before format 1 wrote the database \(path)"
     case .newerFormat(let path): "a newer version wrote the database \(path)"
     case .olderFormat(let path): "an earlier version wrote the database \(path)"
     case .corrupt(let path): "\(path) is damaged or not a database"

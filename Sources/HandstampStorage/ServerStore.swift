@@ -24,7 +24,7 @@ public protocol ServerStore: RegistryStore {
 public struct StoreInspection: Sendable, Hashable {
   /// The faults that were found; empty if the database is intact.
   public var faults: [String]
-  /// The versions of the tables, oldest first.
+  /// The formats that the tables have had, oldest first.
   public var migrations: [String]
   /// The size of the database in bytes; of SQLite's without its write-ahead log.
   public var size: Int64

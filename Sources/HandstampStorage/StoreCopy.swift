@@ -10,15 +10,15 @@ package struct StoredTable: Sendable, Hashable {
   /// The tables of a store, in an order in which each may be filled. How many rows each log ever had is not in a table, see
   /// ``StoreCounters``.
   package static let all = [
-    StoredTable(name: "key_check", columns: "kid, value"), StoredTable(name: "account", columns: AccountRecord.columns),
-    StoredTable(name: "session", columns: SessionRow.columns),
-    StoredTable(name: "ticket", columns: OneTimeTokenRecord.columns),
-    StoredTable(name: "fact", columns: StoredItem.columns),
+    StoredTable(name: "key_check", columns: "kid, value"), StoredTable(AccountRecord.self),
+    StoredTable(SessionRow.self), StoredTable(OneTimeTokenRecord.self), StoredTable(StoredItem.self),
     // Of one row; the key is of no use, and does no harm.
-    StoredTable(name: "clock", columns: "revision, at, doubted_since"),
-    StoredTable(name: "event", columns: StoredEvent.columns),
-    StoredTable(name: "audit", columns: StoredAuditedAction.columns),
+    StoredTable(name: ClockNote.table, columns: "revision, at, doubted_since"),
+    StoredTable(StoredEvent.self), StoredTable(StoredAuditedAction.self),
   ]
+
+  private init(name: String, columns: String) { (self.name, self.columns) = (name, columns) }
+  private init<Record: StoredRecord>(_ type: Record.Type) { self.init(name: Record.table, columns: Record.columns) }
 
   package var key: String { String(columns.prefix { $0 != "," }) }
 }

@@ -52,6 +52,9 @@ package struct StoredColumns<Source: ColumnSource> {
     return try source.readableValue(at: next - 1)
   }
 
+  /// Leaves out columns.
+  package mutating func skip(_ count: Int) { next += count }
+
   package mutating func optionalInteger() throws(DescribedError) -> Int64? {
     switch try read() {
     case .null: return nil

@@ -4,6 +4,8 @@ package import HandstampSupport
 
 /// Something that a store has as a row. The columns are the same in every store; times and durations are milliseconds.
 package protocol StoredRecord: Sendable {
+  /// The name of the table.
+  static var table: String { get }
   /// The names of the columns, separated by commas.
   static var columns: String { get }
   /// The number of ``columns``.
@@ -23,10 +25,12 @@ extension StoredRecord {
 }
 
 extension SessionRow: StoredRecord {
+  package static let table = "session"
   package static let columns = """
-    id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
-    end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
-    client, scope, audience, authenticated_at, browser, pending, methods, persistence, revision
+    id, account, device_id, device_name, platform, kind, counter, ring, oldest_cookie, oldest_cookie_at, \
+    oldest_cookie_replaced, created_at, rotated_at, last_seen_at, ended_at, end_reason, absolute_expiry, idle_limit, \
+    expiry, dpop_thumbprint, push_token, client, scope, audience, browser, authenticated_at, methods, requested_acr, \
+    pending, replaces, persistence, revision
     """
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
@@ -40,20 +44,22 @@ extension SessionRow: StoredRecord {
     guard let ring = KeyRing(bytes: try columns.bytes(), in: kind), Int64(ring.entries.count) <= counter + 1 else {
       throw columns.unreadable
     }
+    let cookies = try columns.cookies(before: counter)
     let (created, rotated, seen) = (try columns.time(), try columns.time(), try columns.time())
     let endedAt = try columns.optionalTime()
     let reason: EndReason? = try columns.optionalWord()
     let absolute = try columns.optionalTime()
     let idle = try columns.optionalInteger()
-    _ = try columns.optionalTime()
+    // The expiry follows from the others.
+    columns.skip(1)
     let (thumbprint, push) = (try columns.optionalText(), try columns.optionalBytes())
     let (client, scope, audience) = (
       try columns.optionalText(), try columns.optionalText(), try columns.optionalText()
     )
-    let authenticated = try columns.optionalTime()
     let browser = try columns.optionalText().map { DeviceID($0) }
-    let pending: PendingSession? = try columns.optionalWord()
-    let methods = AuthenticationMethods(text: try columns.optionalText())
+    let authenticated = try columns.time()
+    let methods = AuthenticationMethods(text: try columns.optionalText(), asked: try columns.optionalWord())
+    let pending = try columns.pending()
     let persistence: SessionPersistence? = try columns.optionalWord()
     self.init(
       session: session, account: account, device: device, kind: kind, persistence: persistence ?? .persistent,
@@ -64,19 +70,42 @@ extension SessionRow: StoredRecord {
       end: endedAt.map { SessionEnd(at: $0, reason: reason ?? .rejected) }, absoluteExpiry: absolute,
       idleLimit: idle.map { .milliseconds($0) }, dpopThumbprint: thumbprint, pushToken: push.map { Secret(bytes: $0) },
       pending: pending, revision: try columns.integer())
+    self.cookies = cookies
   }
 
   package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
-    [
+    var values: [StoredValue] = [
       .bytes(session.bytes), .text(account.rawValue), .text(device.id.rawValue), .text(device.name),
       .text(device.platform), .text(kind.rawValue), .integer(try storedCounter()), .bytes(ring.bytes(in: kind)),
+    ]
+    values += storedCookies
+    values += [
       StoredValue(createdAt), StoredValue(rotatedAt), StoredValue(lastSeenAt), StoredValue(end?.at),
       StoredValue(end?.reason.rawValue), StoredValue(absoluteExpiry), StoredValue(idleLimit?.wholeMilliseconds),
       StoredValue(expiry), StoredValue(dpopThumbprint), StoredValue(pushToken), StoredValue(client?.id),
-      StoredValue(client?.scope), StoredValue(client?.audience), StoredValue(authenticatedAt),
-      StoredValue(client?.browser?.rawValue), StoredValue(pending?.rawValue),
-      StoredValue(methods.text), StoredValue(persistence == .persistent ? nil : persistence.rawValue),
-      .integer(revision),
+      StoredValue(client?.scope), StoredValue(client?.audience), StoredValue(client?.browser?.rawValue),
+      StoredValue(authenticatedAt), StoredValue(methods.text), StoredValue(methods.asked?.rawValue),
+    ]
+    values += storedPending
+    return values + [
+      StoredValue(persistence == .persistent ? nil : persistence.rawValue), .integer(revision),
+    ]
+  }
+
+  /// The values of the columns `oldest_cookie`, `oldest_cookie_at` and `oldest_cookie_replaced`.
+  package var storedCookies: [StoredValue] {
+    [
+      .integer(cookies.map { Int64(clamping: $0.oldest) }), StoredValue(cookies?.provenAt),
+      .integer(cookies.map { $0.isReplaced ? 1 : 0 }),
+    ]
+  }
+
+  /// The values of the columns `pending` and `replaces`.
+  package var storedPending: [StoredValue] {
+    let replaces = (pending?.replaces ?? []).map(\.rawValue)
+    return [
+      .text(pending.map { ($0.canBeForgotten ? PendingWord.keyed : .plain).rawValue }),
+      .text(replaces.isEmpty ? nil : replaces.joined(separator: " ")),
     ]
   }
 
@@ -87,7 +116,33 @@ extension SessionRow: StoredRecord {
   }
 }
 
+/// How the column `pending` says ``PendingSession/canBeForgotten``.
+private enum PendingWord: String { case keyed, plain }
+
+extension StoredColumns {
+  /// Reads the columns of ``CookieRange``, whose oldest cookie is older than the newest.
+  fileprivate mutating func cookies(before newest: Int64) throws(DescribedError) -> CookieRange? {
+    guard let oldest = try optionalInteger() else {
+      skip(2)
+      return nil
+    }
+    guard (0..<newest).contains(oldest) else { throw unreadable }
+    return CookieRange(oldest: UInt64(oldest), provenAt: try time(), isReplaced: try integer() == 1)
+  }
+
+  /// Reads the columns `pending` and `replaces`.
+  fileprivate mutating func pending() throws(DescribedError) -> PendingSession? {
+    guard let word: PendingWord = try optionalWord() else {
+      skip(1)
+      return nil
+    }
+    let replaces = try optionalText()?.split(separator: " ").map { SessionID(String($0)) } ?? []
+    return PendingSession(canBeForgotten: word == .keyed, replaces: replaces)
+  }
+}
+
 extension AccountRecord: StoredRecord {
+  package static let table = "account"
   package static let columns = """
     id, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, \
     email_confirmed_at, revision
@@ -119,6 +174,7 @@ extension AccountRecord: StoredRecord {
 }
 
 extension OneTimeTokenRecord: StoredRecord {
+  package static let table = "one_time_token"
   package static let columns =
     "id, purpose, subject, account, email, email_typed, username, payload, created_at, expires_at"
 
@@ -144,6 +200,7 @@ extension OneTimeTokenRecord: StoredRecord {
 }
 
 extension StoredItem: StoredRecord {
+  package static let table = "stored_item"
   package static let columns = "id, kind, subject, payload, created_at, due_at, expires_at, revision"
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
@@ -163,6 +220,7 @@ extension StoredItem: StoredRecord {
 }
 
 extension StoredEvent: StoredRecord {
+  package static let table = "event"
   package static let columns = "id, kind, account, session, reason, at"
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
@@ -190,6 +248,7 @@ extension RegistryEvent {
 }
 
 extension StoredAuditedAction: StoredRecord {
+  package static let table = "audit"
   package static let columns = "id, at, action, actor, account, session, address, details"
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
@@ -217,6 +276,7 @@ extension AuditedAction {
 }
 
 extension ClockNote: StoredRecord {
+  package static let table = "clock"
   package static let columns = "at, doubted_since, revision"
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {

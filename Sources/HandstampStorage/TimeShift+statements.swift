@@ -21,7 +21,7 @@ extension TimeShift {
     }
     let absolute = moved("absolute_expiry", if: "created_at")
     let idle = "\(moved("last_seen_at", if: "last_seen_at")) + idle_limit"
-    let times = ["created_at", "rotated_at", "last_seen_at", "authenticated_at"]
+    let times = ["created_at", "rotated_at", "last_seen_at", "authenticated_at", "oldest_cookie_at"]
     return [
       """
       UPDATE \(schema)session SET \(times.map { "\($0) = \(moved($0, if: $0))" }.joined(separator: ", ")),
@@ -30,11 +30,11 @@ extension TimeShift {
       WHERE ended_at IS NULL AND (\(times.map { "\($0) \(span)" }.joined(separator: " OR ")))
       """,
       """
-      UPDATE \(schema)ticket SET created_at = created_at + \(mark)3, expires_at = expires_at + \(mark)3
+      UPDATE \(schema)one_time_token SET created_at = created_at + \(mark)3, expires_at = expires_at + \(mark)3
       WHERE created_at \(span)
       """,
       """
-      UPDATE \(schema)fact SET created_at = created_at + \(mark)3, due_at = due_at + \(mark)3,
+      UPDATE \(schema)stored_item SET created_at = created_at + \(mark)3, due_at = due_at + \(mark)3,
         expires_at = expires_at + \(mark)3, revision = revision + 1
       WHERE created_at \(span)
       """,

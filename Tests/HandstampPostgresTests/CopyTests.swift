@@ -68,7 +68,8 @@ import Testing
     let counts = Dictionary(uniqueKeysWithValues: there.map { ($0.table, $0.count) })
     #expect(
       counts == [
-        "key_check": 1, "account": 1, "session": 2500, "ticket": 1, "fact": 1, "clock": 1, "event": 1, "audit": 1,
+        "key_check": 1, "account": 1, "session": 2500, "one_time_token": 1, "stored_item": 1, "clock": 1, "event": 1,
+        "audit": 1,
       ])
     let moved = try #require(#expect(throws: RegistryOpenError.self) { try server.open() })
     #expect(moved.hint.contains("--database"))

@@ -133,37 +133,31 @@ import Testing
     let database = try cluster.newDatabase()
     let (store, _) = try await database.node(folder.path).open()
     store.release()
-    try database.sql("INSERT INTO handstamp.migration (version) VALUES (999)")
+    try database.sql("INSERT INTO handstamp.format (number) VALUES (999)")
     #expect(try await refusal(database.url).0 == .newerFormat(path: try PostgresAddress(database.url).description))
   }
 
-  @Test func `gives addresses their keys, or names those that meet`() async throws {
+  @Test func `refuses the tables from before format 1, and leaves them as they are`() async throws {
     let database = try cluster.newDatabase()
-    let (store, _) = try await database.node(folder.path).open()
-    func account(_ id: String) -> AccountRecord {
-      AccountRecord(id: AccountID(id), email: nil, username: "", passwordHash: nil, createdAt: Samples.start)
-    }
-    try await store.write(
-      [.createAccount(Samples.account), .createAccount(account("bob")), .createAccount(account("eve"))], events: [])
-    store.release()
-    let odd = "e\u{200D}@example.org"
-    let former =
-      "DELETE FROM handstamp.migration WHERE version >= \(PostgresSchema.addressKeys);"
-      + "ALTER TABLE handstamp.session DROP COLUMN persistence;"
     try database.sql(
-      former + "UPDATE handstamp.account SET email = 'ada@bücher.example' WHERE id = 'ada';"
-        + "UPDATE handstamp.account SET email = '\(odd)' WHERE id = 'eve';"
-        + "UPDATE handstamp.account SET email = 'ada@xn--bcher-kva.example' WHERE id = 'bob'")
-    let text = try await refusal(database.url).text
-    #expect(
-      text.contains("ada@bücher.example (ada)") && text.contains("ada@xn--bcher-kva.example (bob)"), "\(text)")
-    #expect(!text.contains("(eve)"), "one that is no address any more meets no other")
-    try database.sql("UPDATE handstamp.account SET email = '\"bob\"@bücher.example' WHERE id = 'bob'")
-    let again = try await database.node(folder.path).open().store
-    #expect(try await again.account(email: "ada@xn--bcher-kva.example")?.id == Samples.ada)
-    #expect(try await again.account(email: "bob@xn--bcher-kva.example")?.id == AccountID("bob"))
-    #expect(try await again.account(email: odd)?.id == AccountID("eve"))
-    again.release()
+      """
+      CREATE SCHEMA handstamp;
+      CREATE TABLE handstamp.migration (version bigint PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+      CREATE TABLE handstamp.instance (only_one boolean PRIMARY KEY, id text, state text);
+      CREATE TABLE handstamp.ticket (id bytea PRIMARY KEY);
+      INSERT INTO handstamp.migration (version) VALUES (1), (2), (3), (4), (5), (6), (7);
+      INSERT INTO handstamp.instance VALUES (true, 'old', 'serving');
+      INSERT INTO handstamp.ticket VALUES ('a')
+      """)
+    let tables = "SELECT string_agg(relname || ' ' || reltype, ',' ORDER BY relname) FROM pg_class WHERE relkind = 'r'"
+    let before = try database.sql(tables)
+    let (error, text) = try await refusal(database.url)
+    #expect(error == .draftFormat(path: try PostgresAddress(database.url).description))
+    #expect(text.contains("admin export users.jsonl --with-secrets") && text.contains("admin import"), "\(text)")
+    let node = try database.node(folder.path)
+    await #expect(throws: error) { try await node.createTables(keys: try ServerKeys.drawn()) }
+    #expect(try database.sql(tables) == before)
+    #expect(try database.sql("SELECT count(*) || ' ' || max(id) FROM handstamp.instance, handstamp.ticket") == "1 old")
   }
 
   @Test func `refuses keys that are not the database's, and creates none beside one in use`() async throws {
@@ -199,7 +193,7 @@ import Testing
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(stores.count == 8)
-    #expect(try database.sql("SELECT count(*) FROM handstamp.migration") == "\(PostgresSchema.version)")
+    #expect(try database.sql("SELECT count(*) FROM handstamp.format") == "\(PostgresSchema.format)")
     for store in stores { store.release() }
   }
 

@@ -92,7 +92,7 @@ import Testing
       guard case .signedIn(let new, _) = try await registry.redeemCode(code.secret, .sample, now: start) else {
         throw Unexpected("no session")
       }
-      return (new.row, "swk user mfa acr=https://refeds.org/profile/mfa")
+      return (new.row, "swk user mfa")
     case .formerSession:
       let token = Secret("former")
       let new = try await registry.takeOver(
@@ -120,8 +120,9 @@ import Testing
     let world = try await World()
     let (row, expected) = try await session(by: way, world)
     #expect(row.methods.text == expected)
+    #expect(row.methods.asked == (way == .authorizationCode ? .multiFactor : nil))
     #expect(try await world.store.session(row.id)?.methods == row.methods)
-    #expect(AuthenticationMethods(text: expected) == row.methods)
+    #expect(AuthenticationMethods(text: expected, asked: row.methods.asked) == row.methods)
   }
 
   @Test func `is what the last proof shows, and not to a former cookie`() async throws {

@@ -88,6 +88,7 @@ struct Desk {
     let one = try await desk.registry.reauthenticate(user, by: .password(of: desk.world.ada), now: later)
     let two = try await desk.registry.reauthenticate(
       user, by: .password(of: desk.world.ada), now: later.advanced(by: .milliseconds(1)))
+    #expect(two.row.cookies?.oldest == 0 && two.row.cookies?.provenAt == start && two.row.ring == KeyRing())
     let soon = later.advanced(by: .seconds(1))
     for cookie in [two.cookie, one.cookie, two.cookie, one.cookie] {
       #expect(try await desk.registry.browserSession(cookie, now: soon) != nil)

@@ -329,7 +329,7 @@ import Testing
     #expect(
       try (FileManager.default.attributesOfItem(atPath: folder.server.databasePath + "-wal")[.size] as? Int) ?? 0 > 0)
     try await server.write([.createSession(session(2))], events: [])
-    try await server.pool.write { db in try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '5'") }
+    try await server.pool.write { db in try db.execute(sql: "DELETE FROM grdb_migrations") }
     #expect(throws: RegistryOpenError.olderFormat(path: folder.server.databasePath)) {
       try folder.server.openExisting()
     }

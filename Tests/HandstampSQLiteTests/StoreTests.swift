@@ -120,7 +120,9 @@ import Testing
 
   @Test(arguments: [
     ("kind", "kind = 'odd'"), ("ring", "ring = x'07'"), ("counter", "counter = -1"),
-    ("end_reason", "end_reason = 'odd', ended_at = 1"),
+    ("end_reason", "end_reason = 'odd', ended_at = 1"), ("pending", "pending = 'odd'"),
+    ("requested_acr", "requested_acr = 'odd'"),
+    ("oldest_cookie", "oldest_cookie = 9, oldest_cookie_at = 1, oldest_cookie_replaced = 0"),
   ])
   func `names the column of a damaged value, and never traps`(column: String, damage: String) async throws {
     let folder = try Folder()

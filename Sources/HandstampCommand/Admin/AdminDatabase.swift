@@ -240,7 +240,7 @@ struct AdminDatabase: AsyncParsableCommand {
       } catch { throw CommandError(error) }
       var findings = inspection.faults.map { Finding.bad("database: \($0.onOneLine)") }
       if findings.isEmpty { findings.append(.good("the database is intact, \(inspection.size) bytes")) }
-      findings.append(.good("its tables have version \(inspection.migrations.last ?? "?")"))
+      findings.append(.good("its tables have \(inspection.migrations.last ?? "no format")"))
       let keys = store.keys.master.keys.keys.sorted().map(\.rawValue).joined(separator: ", ")
       findings.append(.good("the keys belong to it: \(keys)"))
       findings += try await RefreshKeyRing(store).losses(now: .current).map { .bad($0) }

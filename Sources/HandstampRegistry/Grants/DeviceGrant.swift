@@ -119,7 +119,6 @@ extension Registry {
     answered.isDenied = !allows
     answered.authenticatedAt = user.authenticatedAt
     answered.methods = user.methods
-    answered.methods.asked = grant.context
     answered.session = user.row.id
     if user.row.isBorrowed {
       (answered.browser, answered.absoluteExpiry) = (user.row.device.id, user.row.absoluteExpiry)

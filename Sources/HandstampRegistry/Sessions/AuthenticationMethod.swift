@@ -44,7 +44,7 @@ public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
   package static let recovery = AuthenticationMethod("recovery")
 }
 
-/// The methods of one proof. Empty if they are not known, as for sessions that an earlier version began, and for guests.
+/// The methods of one proof. Empty if they are not known, as for sessions that were taken over, and for guests.
 public struct AuthenticationMethods: Sendable, Hashable, ExpressibleByArrayLiteral {
   static let most = 8
 
@@ -65,25 +65,12 @@ public struct AuthenticationMethods: Sendable, Hashable, ExpressibleByArrayLiter
     self.init([.federated] + (isDated ? [] : [.undated]) + words.compactMap { AuthenticationMethod(rawValue: $0) })
   }
 
-  private static let mark = "acr="
+  /// The stored form of ``all``: words, separated by spaces; `nil` without any.
+  public var text: String? { all.isEmpty ? nil : all.map(\.rawValue).joined(separator: " ") }
 
-  /// The stored form: words, separated by spaces, the last of them `acr=` and the context that was asked for; `nil` without any.
-  public var text: String? {
-    guard !all.isEmpty else { return nil }
-    let asked = asked.map { [AuthenticationMethods.mark + $0.rawValue] } ?? []
-    return (all.map(\.rawValue) + asked).joined(separator: " ")
-  }
-
-  public init(text: String?) {
-    let words = (text ?? "").split(separator: " ")
-    self.init(
-      words.compactMap {
-        $0.hasPrefix(AuthenticationMethods.mark) ? nil : AuthenticationMethod(rawValue: String($0))
-      })
-    asked = words.last.flatMap { word in
-      word.hasPrefix(AuthenticationMethods.mark)
-        ? AuthenticationContext(rawValue: String(word.dropFirst(AuthenticationMethods.mark.count))) : nil
-    }
+  public init(text: String?, asked: AuthenticationContext? = nil) {
+    self.init((text ?? "").split(separator: " ").compactMap { AuthenticationMethod(rawValue: String($0)) })
+    self.asked = asked
   }
 
   public static let password: AuthenticationMethods = [.password]

@@ -2,7 +2,7 @@ public import HandstampCore
 
 /// The state of a session whose tokens, or whose cookie, were never used. It has taken the place of no other session yet: if the
 /// response with its tokens is lost, nothing has changed for the user.
-public struct PendingSession: Sendable, Hashable, RawRepresentable {
+public struct PendingSession: Sendable, Hashable {
   /// How long a session is shown, and its access tokens are accepted, before its first use: 10 min. No response is in flight for as
   /// long. A refresh, or a browser's cookie, begins its use also later, until an ordinary limit ends it: a client may have stored the
   /// response, and then have been offline.
@@ -20,19 +20,6 @@ public struct PendingSession: Sendable, Hashable, RawRepresentable {
   public init(canBeForgotten: Bool, replaces: [SessionID] = []) {
     self.canBeForgotten = canBeForgotten
     self.replaces = replaces
-  }
-
-  private static let (keyed, plain) = ("keyed", "plain")
-
-  /// The stored form: a word, followed by the IDs.
-  public var rawValue: String {
-    ([canBeForgotten ? PendingSession.keyed : PendingSession.plain] + replaces.map(\.rawValue)).joined(separator: " ")
-  }
-
-  public init?(rawValue: String) {
-    let parts = rawValue.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-    guard parts[0] == PendingSession.keyed || parts[0] == PendingSession.plain else { return nil }
-    self.init(canBeForgotten: parts[0] == PendingSession.keyed, replaces: parts.dropFirst().map { SessionID($0) })
   }
 }
 

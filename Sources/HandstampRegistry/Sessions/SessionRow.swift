@@ -82,6 +82,8 @@ public struct SessionRow: Sendable, Hashable {
   /// How often the refresh token was rotated, which is the counter of the current token.
   public var counter: UInt64
   public var ring: KeyRing
+  /// Of a browser, whose ``counter`` is that of its newest cookie; `nil` if only that one counts.
+  package var cookies: CookieRange?
   public private(set) var createdAt: UnixTime
   /// When the user proved to be the account's owner, with a password for example. Before ``createdAt`` if the session comes
   /// from a browser in which the user had been signed in.
@@ -193,6 +195,7 @@ extension SessionRow {
     row.authenticatedAt = shift.moved(authenticatedAt)
     row.rotatedAt = shift.moved(rotatedAt)
     row.lastSeenAt = shift.moved(lastSeenAt)
+    if let cookies { row.cookies?.provenAt = shift.moved(cookies.provenAt) }
     if row != self { row.revision += 1 }
     return row
   }

@@ -42,7 +42,8 @@ extension CodeGrant: StoredPayload {
       "audience": audience, "thumbprint": thumbprint, "authenticated": authenticatedAt.map { String($0.milliseconds) },
       "nonce": nonce, "browser": browser?.rawValue, "borrowed": isBorrowed ? "1" : nil, "session": session?.rawValue,
       "until": absoluteExpiry.map { String($0.milliseconds) },
-      "methods": methods.text, "redeemable": redeemableUntil.map { String($0.milliseconds) },
+      "methods": methods.text, "acr": methods.asked?.rawValue,
+      "redeemable": redeemableUntil.map { String($0.milliseconds) },
     ]
   }
 
@@ -54,7 +55,7 @@ extension CodeGrant: StoredPayload {
       client: client, clientName: name, redirectURI: redirect, challenge: fields["challenge"], scope: scope,
       audience: fields["audience"], thumbprint: fields["thumbprint"], nonce: fields["nonce"])
     authenticatedAt = fields.time("authenticated")
-    methods = AuthenticationMethods(text: fields["methods"])
+    methods = AuthenticationMethods(text: fields["methods"], asked: fields.context)
     browser = fields["browser"].map { DeviceID($0) }
     isBorrowed = fields["borrowed"] != nil
     session = fields["session"].map { SessionID($0) }
@@ -86,14 +87,16 @@ extension DeviceGrant: StoredPayload {
     browser = fields["browser"].map { DeviceID($0) }
     absoluteExpiry = fields.time("until")
     authenticatedAt = fields.time("authenticated")
-    methods = AuthenticationMethods(text: fields["methods"])
-    context = fields["acr"].flatMap { AuthenticationContext(rawValue: $0) }
+    context = fields.context
+    methods = AuthenticationMethods(text: fields["methods"], asked: context)
     maxAge = fields["max_age"].flatMap { Int64($0) }.map { .seconds($0) }
     redeemableUntil = fields.time("redeemable")
   }
 }
 
 extension [String: String] {
+  fileprivate var context: AuthenticationContext? { self["acr"].flatMap { AuthenticationContext(rawValue: $0) } }
+
   package func time(_ name: String) -> UnixTime? {
     self[name].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) }
   }

@@ -17,15 +17,16 @@ enum RegistrySamples {
       client: client, createdAt: at)
   }
 
-  /// A session with both limits and its own times, on a device of its own.
+  /// A browser's session with both limits and its own times, on a device of its own.
   static func timed(
     _ number: Int, made: UnixTime, rotated: UnixTime, seen: UnixTime, ended: UnixTime? = nil
   ) -> SessionRow {
     var row = SessionRow(
       session: bytes(UInt8(100 + number)), account: ada,
-      device: DeviceInfo(id: DeviceID("timed \(number)"), name: "Phone", platform: "ios"), kind: .keyed,
+      device: DeviceInfo(id: DeviceID("timed \(number)"), name: "Phone", platform: "ios"), kind: .browser, counter: 1,
       createdAt: made, rotatedAt: rotated, lastSeenAt: seen, absoluteExpiry: made.advanced(by: .seconds(3000)),
       idleLimit: .seconds(500))
+    row.cookies = CookieRange(oldest: 0, provenAt: made)
     row.end = ended.map { SessionEnd(at: $0, reason: .revoked) }
     return row
   }
@@ -67,7 +68,7 @@ enum RegistrySamples {
     at time: UnixTime = start, due: UnixTime? = nil
   ) -> StoredItem {
     StoredItem(
-      id: StoredItemID(kind, "fact \(number)"), kind: kind, subject: subject, createdAt: time, dueAt: due,
+      id: StoredItemID(kind, "item \(number)"), kind: kind, subject: subject, createdAt: time, dueAt: due,
       expiresAt: time.advanced(by: lasting))
   }
 
@@ -88,7 +89,7 @@ enum RegistrySamples {
         client: SessionClient(id: "'; --", scope: "read \"📱\"", audience: "https://api.example.org"), counter: 1 << 55,
         ring: full, createdAt: start,
         authenticatedAt: start.advanced(by: .milliseconds(501)),
-        methods: AuthenticationMethods(text: "swk user mfa '; acr=https://refeds.org/profile/mfa"),
+        methods: AuthenticationMethods(text: "swk user mfa ';", asked: .multiFactor),
         rotatedAt: start.advanced(by: .seconds(1)),
         lastSeenAt: start.advanced(by: .milliseconds(2001)),
         absoluteExpiry: start.advanced(by: .seconds(86_400)), idleLimit: .milliseconds(3_600_001),
@@ -99,6 +100,10 @@ enum RegistrySamples {
         ring: ring(.keyed(.zero), .drawn(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),
         lastSeenAt: UnixTime(milliseconds: 0), absoluteExpiry: UnixTime(milliseconds: .max)),
     ]
+    var browser = SessionRow(
+      session: bytes(4), account: ada, device: session(4).device, kind: .browser, counter: 7, createdAt: start)
+    browser.cookies = CookieRange(oldest: 6, provenAt: UnixTime(milliseconds: -1), isReplaced: true)
+    rows.append(browser)
     for (offset, reason) in EndReason.allCases.enumerated() {
       var row = session(UInt8(10 + offset), device: "one device")
       row.end = SessionEnd(at: start.advanced(by: .seconds(Int64(offset))), reason: reason)

@@ -56,25 +56,33 @@ extension RegistryStoreCheck {
       next.dpopThumbprint = row.dpopThumbprint == nil ? "thumb" : nil
       next.pushToken = row.pushToken == nil ? Secret("push") : nil
       next.methods = row.methods.all.isEmpty ? .passwordAndCode : []
+      next.cookies = nil
       next.revision = 1
       try await other.write([.replaceSession(next, expecting: 0)], events: [])
       let replaced = try await store.session(row.id)
       try expect(replaced == next, "a replaced session is read back as stored", found: replaced as Any)
     }
-    // A session that changes field by field: a store may have a shortcut for frequent changes.
-    var row = Samples.session(90)
-    try await store.write([.createSession(row)], events: [])
+    // Sessions that change field by field: a store may have a shortcut for frequent changes.
     let steps: [(inout SessionRow) -> Void] = [
       { $0.pushToken = Secret("push") }, { $0.counter += 1 }, { $0.pushToken = nil },
       { ($0.methods, $0.authenticatedAt) = (.passwordAndCode, $0.authenticatedAt.advanced(by: .seconds(1))) },
+      { $0.methods.asked = .multiFactor },
       { $0.device = DeviceInfo(id: $0.device.id, name: "Zoë’s", platform: "ios") },
+      { $0.pending = PendingSession(canBeForgotten: true, replaces: [Samples.session(1).id]) }, { $0.counter += 1 },
+      { if $0.kind == .browser { $0.cookies = CookieRange(oldest: 0, provenAt: Samples.start) } },
+      { $0.cookies?.isReplaced = true }, { $0.counter += 1 }, { $0.cookies = nil }, { $0.pending = nil },
     ]
-    for step in steps {
-      step(&row)
-      try await store.write([.replaceSession(row, expecting: row.revision)], events: [])
-      row.revision += 1
-      let seen = try await other.session(row.id)
-      try expect(seen == row, "a replaced session is read back as stored", found: seen as Any)
+    for (number, kind) in [(90, SessionKind.keyed), (91, .browser)] {
+      var row = Samples.session(UInt8(number))
+      row.kind = kind
+      try await store.write([.createSession(row)], events: [])
+      for step in steps {
+        step(&row)
+        try await store.write([.replaceSession(row, expecting: row.revision)], events: [])
+        row.revision += 1
+        let seen = try await other.session(row.id)
+        try expect(seen == row, "a replaced session is read back as stored", found: seen as Any)
+      }
     }
   }
 
