@@ -156,7 +156,6 @@ import Testing
     let bodies: [(String, RefreshResult)] = [
       (#"{"error":"invalid_grant"}"#, .rejected(.rejected)),
       (#"{"error":"invalid_grant","reason":"token_reuse"}"#, .rejected(.tokenReuseDetected)),
-      (#"{"error":"invalid_grant","reason":"misused"}"#, .rejected(.tokenReuseDetected)),
       (#"{"error":"invalid_grant","reason":"of tomorrow"}"#, .rejected(.rejected)),
       (
         #"{"error":"invalid_grant","reason":"ended_at_provider","provider":"Google"}"#,

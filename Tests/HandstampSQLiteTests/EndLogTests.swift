@@ -161,8 +161,8 @@ import Testing
         [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
     }
     #expect(try text().split(separator: "\n").first == whole.first)
-    // Without its first line, with a reason of an earlier version, and with one of a later.
-    try setText("\(session(1).id) 1800000010000 - misused\n\(session(2).id) 1800000010000 - abducted\n")
+    // Without its first line, and with a reason of a later version.
+    try setText("\(session(1).id) 1800000010000 - token_reuse\n\(session(2).id) 1800000010000 - abducted\n")
     try restore(files)
     try await withStore { store in
       #expect(store.reapplied.sessions == 2)

@@ -137,21 +137,5 @@ import Testing
       try await store.session(row.id)
     }
   }
-
-  @Test func `reads a reason as earlier versions wrote it`() async throws {
-    let folder = try Folder()
-    let store = try folder.server.open().store
-    let row = session(1)
-    let event = RegistryEvent(
-      kind: .sessionRevoked, account: ada.id, session: row.id, reason: .tokenReuseDetected, at: start)
-    try await store.write([.createAccount(ada), .createSession(row)], events: [event])
-    let other = try DatabaseQueue(path: folder.server.databasePath)
-    try await other.write { db in
-      try db.execute(sql: "UPDATE session SET end_reason = 'misused', ended_at = 1")
-      try db.execute(sql: "UPDATE event SET reason = 'misused'")
-    }
-    #expect(try await store.session(row.id)?.end?.reason == .tokenReuseDetected)
-    #expect(try await store.events(after: .zero, account: nil, limit: 9).map(\.event) == [event])
-  }
 }
 #endif

@@ -252,9 +252,9 @@ final class FeedTransport: Transport {
     connection.send("id: 7\nevent: verification\nretry: 1000\ndata: {\"sid\":\"s1\",\"current\":true}\n\n")
     connection.send("id: 8\nevent: session-revoked\ndata: {\"sid\":\"s9\",\"reason\":\"revoked\"}\n\n")
     connection.send("id: 9\nevent: session-revoked\ndata: no json\n\n")
-    // As a server of an earlier version spells it.
     connection.send(
-      "id: 10\nevent: session-revoked\ndata: {\"sid\":\"s1\",\"reason\":\"misused\",\"at_ms\":5,\"current\":true}\n\n")
+      "id: 10\nevent: session-revoked\ndata: {\"sid\":\"s1\",\"reason\":\"token_reuse\",\"at_ms\":5,\"current\":true}\n\n"
+    )
     await first(controller.states) { $0 == .signedOut(.tokenReuseDetected) }
     await connection.left.wait()
     // The next session is followed as well.

@@ -54,11 +54,8 @@ public enum EndReason: RawRepresentable, Sendable, Hashable, Codable, CaseIterab
     }
   }
 
-  /// Reads what this version writes, and `misused`, which vaults, databases, logs and servers of earlier versions have in place of
-  /// `token_reuse`.
   public init?(rawValue: String) {
-    let current = rawValue == "misused" ? "token_reuse" : rawValue
-    guard let reason = Self.allCases.first(where: { $0.rawValue == current }) else { return nil }
+    guard let reason = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
     self = reason
   }
 
