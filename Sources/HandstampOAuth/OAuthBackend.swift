@@ -82,16 +82,12 @@ public struct OAuthBackend: Backend {
       exchange = OAuthBackend.exchange(for: request, at: metadata)
       if let exchange { fields = exchange }
       fields += OAuthBackend.fields(of: request.target)
-      let sendsKey =
-        switch request.keyUse {
-        case .ifOffered: metadata.supportsRotationKeys
-        case .always: true
-        case .never: false
-        }
       if exchange == nil, client.traits.repeatsRedirectURI, let uri = client.redirectURI {
         fields.append(("redirect_uri", Secret(uri)))
       }
-      if sendsKey, exchange == nil { fields.append(("rotation_key", request.key.wireText)) }
+      if request.alwaysSendsKey || metadata.supportsRotationKeys, exchange == nil {
+        fields.append(("rotation_key", request.key.wireText))
+      }
       response = try await send(fields, to: metadata.tokenEndpoint, timeout: request.patience)
     } catch {
       // The wait that was asked of a step before the request.

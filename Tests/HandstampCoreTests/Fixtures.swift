@@ -24,8 +24,8 @@ struct MachineFixture {
   var states: [SessionState] = []
   var timers: [Machine.Timer: (ticket: UInt64, after: Duration, due: Moment)] = [:]
   var lockIsFree = true
-  /// How each refresh so far used its key, and what it was for.
-  var uses: [RefreshRequest.KeyUse] = []
+  /// Whether each refresh so far carried its key whatever the metadata says, and what it was for.
+  var sendsKey: [Bool] = []
   var targets: [TokenTarget?] = []
   /// The processes that have ended.
   var ended: Set<ProcessIdentity> = []
@@ -63,7 +63,7 @@ struct MachineFixture {
       case .finish(let waiter, let result): outcomes[waiter] = result
       case .askRefresh(let operation, let request):
         asked.append((operation, request.token, request.key))
-        uses.append(request.keyUse)
+        sendsKey.append(request.alwaysSendsKey)
         targets.append(request.target)
       case .read, .edit, .lock, .checkSender: queue.append(effect)
       case .clean(let ended, let step): cleaning.append((ended, step))

@@ -188,18 +188,6 @@ import Testing
     fixture.fire(.save)
     #expect(!fixture.machine.holdsAttempt(at: fixture.now))
   }
-
-  @Test func `of an earlier version's request carries no key`() {
-    var (fixture, _) = asking()
-    fixture.vault?.session?.attempt?.carriesKey = false
-    fixture.vault?.session?.attempt?.limit = nil
-    var other = MachineFixture(vault: fixture.vault, supportsRotationKeys: false)
-    other.now = fixture.now.advanced(by: .seconds(61))
-    other.run(.start)
-    other.demand()
-    #expect(other.uses == [.never])
-    #expect(other.vault?.session?.attempt?.carriesKey == false)
-  }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `A session whose server accepts rotation keys` {
@@ -217,7 +205,7 @@ import Testing
     var fixture = keyed()
     let caller = fixture.demand()
     let first = fixture.asked.map(\.key)
-    #expect(fixture.vault?.session?.attempt == nil && fixture.uses == [.always])
+    #expect(fixture.vault?.session?.attempt == nil && fixture.sendsKey == [true])
     fixture.answer(.noDecision(.network(.timedOut)))
     fixture.fire(.retry)
     #expect(fixture.asked.map(\.key) == first && fixture.failure(caller) == nil)
@@ -232,7 +220,7 @@ import Testing
     #expect(fixture.vault?.session?.rotationKeys == .ignored)
     fixture.now = fixture.now.advanced(by: .seconds(600))
     fixture.demand()
-    #expect(fixture.uses == [.always, .always])
+    #expect(fixture.sendsKey == [true, true])
     #expect(fixture.vault?.session?.attempt != nil)
   }
 }

@@ -176,7 +176,8 @@ package struct RandomEvents {
     var since = now
     if roll(2) == 0 { since.boot = now.boot &- 1 }
     let attempt = RefreshAttempt(
-      since: since, sender: ProcessIdentity(id: 77, startedAt: 5, namespace: roll(2) == 0 ? 0 : nil))
+      since: since, sender: ProcessIdentity(id: 77, startedAt: 5, namespace: roll(2) == 0 ? 0 : nil),
+      limit: machine.policy.refresh.responseTimeout)
     apply(.prepare(stored.id, holding: token, key: key(), attempt: attempt, over: stored.attempt))
   }
 

@@ -34,14 +34,6 @@ import Testing
     #expect(encoded(entry).count <= entry.fieldCapacity)
   }
 
-  @Test func `of cookies that were stored like a token are read as cookies`() {
-    let text = Secret("handstamp-jar 1\nid\t1")
-    var session = VaultSamples.session()
-    session.access = StoredAccess(token: AccessToken(text), lifetime: nil)
-    let former = encoded(VaultEntry(session: session))
-    #expect(decoded(former, revision: 0)?.session?.access == StoredAccess(.cookies(text)))
-  }
-
   @Test func `of an unknown kind are skipped`() throws {
     let entry = try #require(Self.entries.first)
     let known = encoded(entry)
@@ -63,9 +55,31 @@ import Testing
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: reason) })
     bytes[place] = UInt8(ascii: "x")
     #expect(decoded(bytes, revision: 0)?.tombstones.first?.reason == .rejected)
-    // The spelling of earlier versions, which has as many letters.
-    bytes.replaceSubrange(place..<place + reason.count, with: Array("misused".utf8))
-    #expect(decoded(bytes, revision: 0)?.tombstones.first?.reason == .tokenReuseDetected)
+  }
+
+  @Test func `of an attempt need its limit`() {
+    func entry(hasLimit: Bool) -> VaultEntry? {
+      let fields = FieldWriter.withBytes(capacity: 512) { writer in
+        writer.field(1) { session in
+          session.field(1, "s1")
+          for tag in [7, 8] as [UInt8] { session.field(tag) { VaultSamples.moment().write(to: &$0) } }
+          session.field(9) { attempt in
+            attempt.field(1) { VaultSamples.moment().write(to: &$0) }
+            attempt.field(2) { $0.number(7 as Int32) }
+            guard hasLimit else { return }
+            attempt.field(5) {
+              $0.number(60 as Int64)
+              $0.number(0 as Int64)
+            }
+          }
+        }
+      } use: { (bytes) throws(Never) in
+        copy bytes
+      }
+      return decoded(fields)
+    }
+    #expect(entry(hasLimit: true)?.session?.attempt?.limit == .seconds(60))
+    #expect(entry(hasLimit: false) == nil)
   }
 
   @Test func `that are cut other than between two fields are invalid`() throws {

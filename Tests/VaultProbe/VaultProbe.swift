@@ -68,7 +68,8 @@ import Musl
       await edit(.prepare(SessionID(arguments[0]), holding: RefreshToken("\(arguments[0])-refresh-0"), key: key))
     case "attempt":
       guard let session = arguments.first, let key = VaultSamples.key(1) else { return false }
-      let attempt = RefreshAttempt(since: VaultSamples.moment(1), sender: ProcessIdentity(id: getpid()))
+      let attempt = RefreshAttempt(
+        since: VaultSamples.moment(1), sender: ProcessIdentity(id: getpid()), limit: .seconds(60))
       await edit(
         .prepare(
           SessionID(session), holding: RefreshToken("\(session)-refresh-\(arguments.dropFirst().first ?? "0")"),

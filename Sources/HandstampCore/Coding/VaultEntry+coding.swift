@@ -9,7 +9,7 @@ extension VaultEntry {
     FieldWriter.withBytes(capacity: fieldCapacity, write: write) { fields in Secret(bytes: fields[...]) }
   }
 
-  /// - Throws: ``VaultError/corrupt`` unless `encoded` was ``encoded`` by this version or an earlier one.
+  /// - Throws: ``VaultError/corrupt`` unless `encoded` was ``encoded``.
   public init(revision: UInt64, encoded: Secret) throws(VaultError) {
     guard let entry = encoded.withExposedBytes({ VaultEntry(revision: revision, fields: $0) }) else { throw .corrupt }
     self = entry
@@ -271,8 +271,6 @@ extension StoredAccess {
     // An incomplete lifetime is an error: a token without an end would be used for too long.
     guard isAccess, let secret, (start == nil) == (duration == nil) else { return nil }
     let lifetime = start.flatMap { start in duration.map { Lifetime(start: start, duration: $0) } }
-    // Before field 4 existed, cookies were stored like a token, which contains no spaces.
-    isCookies = isCookies || secret.withExposedBytes { $0.starts(with: "handstamp-jar 1\n".utf8) }
     self.init(isCookies ? .cookies(secret) : .accessToken(AccessToken(secret)), lifetime: lifetime)
   }
 }
@@ -283,7 +281,7 @@ extension RefreshAttempt {
     writer.field(2) { $0.number(sender.id) }
     for reading in readings { writer.field(3) { reading.write(to: &$0) } }
     if let first { writer.field(4) { first.write(to: &$0) } }
-    if let limit { writer.field(5) { limit.write(to: &$0) } }
+    writer.field(5) { limit.write(to: &$0) }
     if let startedAt = sender.startedAt, let namespace = sender.namespace {
       writer.field(6) {
         $0.number(startedAt)
@@ -291,7 +289,6 @@ extension RefreshAttempt {
       }
     }
     if isOver { writer.field(7, [1]) }
-    if carriesKey { writer.field(8, [1]) }
     if let lock {
       writer.field(9) {
         $0.number(lock.device)
@@ -307,7 +304,7 @@ extension RefreshAttempt {
     var first: Moment?
     var limit: Duration?
     var (startedAt, namespace): (UInt64?, UInt64?)
-    var (isOver, carriesKey) = (false, false)
+    var isOver = false
     var lock: FileIdentity?
     let isAttempt = FieldReader.fields(fields) { tag, value in
       switch tag {
@@ -326,7 +323,6 @@ extension RefreshAttempt {
         (startedAt, namespace) = (reader.number(), reader.number())
         return namespace != nil && reader.isAtEnd
       case 7: isOver = value.elementsEqual([1])
-      case 8: carriesKey = value.elementsEqual([1])
       case 9:
         var reader = FieldReader(value)
         guard let device = reader.number(UInt64.self), let number = reader.number(UInt64.self) else { return false }
@@ -336,10 +332,10 @@ extension RefreshAttempt {
       }
       return true
     }
-    guard isAttempt, let since, let process else { return nil }
+    guard isAttempt, let since, let process, let limit else { return nil }
     self.init(
       since: since, sender: ProcessIdentity(id: process, startedAt: startedAt, namespace: namespace), first: first,
-      limit: limit, carriesKey: carriesKey, isOver: isOver, readings: readings)
+      limit: limit, isOver: isOver, readings: readings)
     self.lock = lock
   }
 }

@@ -34,16 +34,15 @@ extension SessionMachine {
   func disposition(of found: RefreshAttempt, in live: Live, at now: Moment) -> AttemptDisposition {
     if found.isSame(as: live.attempt), live.attemptState != .open { return .goOn }
     guard let age = found.age(at: now) else { return .noteReading }
-    let limit = found.limit ?? policy.refresh.responseTimeout
-    guard age < limit, !found.isOver else { return .goOn }
+    guard age < found.limit, !found.isOver else { return .goOn }
     // Without a number for the boot, a lock may be another machine's.
     let isVisible = found.sender.isVisible(to: sender) || found.lock != nil && now.boot != 0
-    guard found.since.boot == now.boot, isVisible, found.sender != sender else { return .wait(limit - age) }
+    guard found.since.boot == now.boot, isVisible, found.sender != sender else { return .wait(found.limit - age) }
     switch live.refresh?.senderHasEnded {
     case nil: return .checkSender
     case true?: return age < RepeatRule.pause ? .wait(RepeatRule.pause - age) : .goOn
     // It may end at any time.
-    case false?: return .wait(min(limit - age, RepeatRule.look))
+    case false?: return .wait(min(found.limit - age, RepeatRule.look))
     }
   }
 
@@ -60,7 +59,7 @@ extension SessionMachine {
     if case .preparing? = live?.refresh?.state { return true }
     guard let live, live.attemptState == .open, let attempt = live.attempt, attempt.isSame(as: live.stored.attempt)
     else { return false }
-    return attempt.age(at: now).map { $0 < attempt.limit ?? policy.refresh.responseTimeout } ?? true
+    return attempt.age(at: now).map { $0 < attempt.limit } ?? true
   }
 
   mutating func senderChecked(_ operation: Operation, hasEnded: Bool, at now: Moment) -> [Effect] {
@@ -116,8 +115,7 @@ extension SessionMachine {
       return serveWaitersWithCurrentToken(at: now) + [startTimer(.retry, after: pause)]
     case .over: return giveUp(for: max(pause, quiet(entropy)), retryAfter: retryAfter ?? pause, at: now)
     case .open, .harmless:
-      let limit = attempt.limit ?? policy.refresh.responseTimeout
-      let rest = max(.zero, limit - (attempt.age(at: now) ?? .zero))
+      let rest = max(.zero, attempt.limit - (attempt.age(at: now) ?? .zero))
       let wait = max(rest, min(retryAfter ?? .zero, policy.retry.cap))
       guard refresh.unanswered == 0 else {
         return giveUp(for: max(wait, quiet(entropy)), retryAfter: wait > .zero ? wait : nil, at: now)

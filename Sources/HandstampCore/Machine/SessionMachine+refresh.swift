@@ -51,9 +51,7 @@ extension SessionMachine {
       return effects
     }
     if !isRefreshWanted(at: now) { return effects + endRefresh(at: now) }
-    if let found = live.stored.attempt, let age = found.age(at: now),
-      age < found.limit ?? policy.refresh.responseTimeout
-    {
+    if let found = live.stored.attempt, let age = found.age(at: now), age < found.limit {
       return effects + acquireLock()
     }
     self.live?.refresh?.failure = .storage(trouble)
@@ -88,8 +86,7 @@ extension SessionMachine {
       }
       let age = first.map { now.elapsed(since: $0) } ?? .zero
       attempt = RefreshAttempt(
-        since: now, sender: sender, first: first, limit: rule(for: live.stored).patience(sinceFirst: age),
-        carriesKey: first == nil || former?.carriesKey == true)
+        since: now, sender: sender, first: first, limit: rule(for: live.stored).patience(sinceFirst: age))
       self.live?.attempt = attempt
       self.live?.attemptState = .harmless
     }
@@ -126,7 +123,7 @@ extension SessionMachine {
       live?.refresh?.state = .sending(operation, token, since: now)
       if !isKeyed { live?.attemptState = .open }
       var request = RefreshRequest(token: token, key: key, target: live?.refresh?.target)
-      request.keyUse = session.keyUse
+      request.alwaysSendsKey = session.rotationKeys != .unknown
       request.access = request.target == nil ? nil : session.access?.token
       request.isRepeatable = isKeyed
       let asking = Effect.askRefresh(operation, request)

@@ -376,7 +376,7 @@ extension SessionMachine {
   /// When the attempt in progress was recorded, and how long no other process presents its token; `nil` with rotation keys.
   package var notedAttempt: (since: Moment, limit: Duration)? {
     guard !isKeyed, let attempt = live?.attempt else { return nil }
-    return (attempt.since, attempt.limit ?? policy.refresh.responseTimeout)
+    return (attempt.since, attempt.limit)
   }
 
   package func isWaiting(for timer: Timer) -> Bool { timers[timer] != nil }

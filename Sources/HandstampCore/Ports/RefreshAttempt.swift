@@ -12,11 +12,8 @@ public struct RefreshAttempt: Sendable, Hashable {
   public var sender: ProcessIdentity
   /// When the token was presented for the first time; `nil` if this attempt is the first.
   public var first: Moment?
-  /// How long the sender awaits the response; `nil` for ``RefreshPolicy/responseTimeout``, as in records of earlier versions.
-  public var limit: Duration?
-  /// Whether its request, and that of the first attempt, may carry the session's rotation key. A repeat carries what the first
-  /// carried. `false` in records of earlier versions.
-  public var carriesKey: Bool
+  /// How long the sender awaits the response.
+  public var limit: Duration
   /// Whether the sender has learned that no response can arrive any more.
   public var isOver = false
   /// The lock that the sender holds as long as a response may arrive or is not stored, see ``AttemptLocks``; `nil` for none.
@@ -29,14 +26,13 @@ public struct RefreshAttempt: Sendable, Hashable {
   public static let readingLimit = 8
 
   public init(
-    since: Moment, sender: ProcessIdentity, first: Moment? = nil, limit: Duration? = nil,
-    carriesKey: Bool = false, isOver: Bool = false, readings: [Moment] = []
+    since: Moment, sender: ProcessIdentity, first: Moment? = nil, limit: Duration, isOver: Bool = false,
+    readings: [Moment] = []
   ) {
     self.since = since
     self.sender = sender
     self.first = first
     self.limit = limit
-    self.carriesKey = carriesKey
     self.isOver = isOver
     self.readings = readings
   }

@@ -91,7 +91,7 @@ public enum RotationKeyUse: UInt8, Sendable, Hashable, CaseIterable {
   case unknown = 0
   /// The last response says that its key was used: a repeat is free.
   case accepted = 1
-  /// An earlier response said so, but not the last one, as of a server of an older version: the key is sent, and no repeat is free.
+  /// An earlier response said so, but not the last one: the key is sent, and no repeat is free.
   case ignored = 2
 
   /// Returns the use after another response.
@@ -99,12 +99,6 @@ public enum RotationKeyUse: UInt8, Sendable, Hashable, CaseIterable {
 }
 
 extension StoredSession {
-  /// Whether a refresh carries the rotation key.
-  var keyUse: RefreshRequest.KeyUse {
-    if let attempt, !attempt.carriesKey { return .never }
-    return rotationKeys == .unknown ? .ifOffered : .always
-  }
-
   /// The session that a token response begins.
   package init(
     _ grant: TokenResponse, id: SessionID, at now: Moment, issuer: String?, revokesRefreshTokens: Bool,

@@ -4,8 +4,9 @@ public struct RefreshRequest: Sendable, Hashable {
   public var token: RefreshToken
   /// The rotation key to send with it, if the server accepts such keys.
   public var key: RotationKey
-  /// Whether to send the key.
-  package var keyUse = KeyUse.ifOffered
+  /// Whether to send the key whatever the server's metadata says at the moment: a response of this session has said that its key was
+  /// used. Disregarded with ``BackendAbilities/supportsRotationKeys``.
+  package var alwaysSendsKey = false
   /// The access token that is wanted; `nil` (the default) for the session's own. Only with
   /// ``BackendAbilities/supportsTargets``.
   public var target: TokenTarget?
@@ -23,14 +24,4 @@ public struct RefreshRequest: Sendable, Hashable {
   /// How long a backend awaits the response: that of a request that is repeated freely as long as any other; otherwise longer than it
   /// is awaited, because the session measures the time in which the program ran, and cancels.
   package var patience: Duration { isRepeatable ? .seconds(20) : .seconds(24 * 3600) }
-
-  /// When a refresh carries its rotation key. Disregarded with ``BackendAbilities/supportsRotationKeys``.
-  package enum KeyUse: Sendable, Hashable {
-    /// If the server says that it accepts such keys.
-    case ifOffered
-    /// Whatever the server's metadata says at the moment: a response of this session has said that its key was used.
-    case always
-    /// Not: the request repeats one without a key, of an earlier version of this package.
-    case never
-  }
 }
