@@ -170,10 +170,10 @@ final class DyingVault: Vault {
     #expect(await fixture.other.read() == .absent)
   }
 
-  @Test func `that an older version stored without a server becomes this server's`() async throws {
+  @Test func `that a backend without a server's name began becomes this server's`() async throws {
     let fixture = try Fixture()
-    let older = try TestServer(clock: fixture.clock)
-    let session = try await fixture.open(fixture.vault, at: older).signIn { try await older.signIn("ada") }
+    let nameless = try TestServer(clock: fixture.clock)
+    let session = try await fixture.open(fixture.vault, at: nameless).signIn { try await nameless.signIn("ada") }
     _ = try await fixture.open(fixture.vault, at: fixture.server).token()
     guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
     #expect(entry.session?.id == session.id && entry.session?.issuer == "https://a.example.org")

@@ -29,4 +29,18 @@ import Testing
       return
     }
   }
+
+  #if os(Linux)
+  @Test func `asks for no place that its app has not named`() async throws {
+    let url = try #require(URL(string: "https://a.example.org"))
+    let name = "handstamp-test-\(UUID().uuidString)"
+    let other = SealedFileVault.standard(name, account: AccountID("https://a.example.org:443"))
+    defer { try? FileManager.default.removeItem(atPath: (other.folder as NSString).deletingLastPathComponent) }
+    _ = await other.edit(.begin(VaultSamples.session()))
+    let stored = await other.read()
+    let session = await SessionManager(server: url, name: name)
+    #expect(await first(session.controller.states) { $0 != .restoring } == .signedOut(nil))
+    #expect(await other.read() == stored && stored != .absent)
+  }
+  #endif
 }

@@ -33,10 +33,9 @@ extension Accounts {
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
-    let earlier = FormerPlace.vault(.standard(name, account: ServerBackend.formerAccount(at: url)))
     self.init(
       backend: ServerBackend(url, program: name, transport: transport), name: name, vault: vault,
-      formerly: [earlier] + formerly, baseURL: url, transport: transport, policy: policy, audit: audit,
+      formerly: formerly, baseURL: url, transport: transport, policy: policy, audit: audit,
       presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 

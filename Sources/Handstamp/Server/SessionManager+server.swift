@@ -1,6 +1,5 @@
 public import Foundation
 public import HandstampCore
-import HandstampSupport
 import HandstampVaults
 public import Logging
 
@@ -29,8 +28,7 @@ extension SessionManager {
   ///     bundle identifier, otherwise the name of the executable.
   ///   - vault: stores the session; `nil` (the default) for the vault of the table. A program that is not signed with a keychain
   ///     entitlement passes `.sealedFile(name)`, an encrypted file.
-  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none. Without a
-  ///     `vault`, the place of versions that kept a session for each URL is always among them.
+  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
   ///   - transport: sends the requests of the backend and of ``api``.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
   ///   - audit: records the session's events, in order, such as `.standard(name)` in a file beside the platform's vault, or the
@@ -49,11 +47,10 @@ extension SessionManager {
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content = { (_: APIClient) in }
   ) {
-    let earlier = FormerPlace.vault(.standard(name, account: ServerBackend.formerAccount(at: url)))
     self.init(
       backend: ServerBackend(url, program: name, transport: transport), vault: vault ?? .standard(name),
-      formerly: (vault == nil ? [earlier] : []) + formerly, baseURL: url, transport: transport, policy: policy,
-      audit: audit, presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
+      formerly: formerly, baseURL: url, transport: transport, policy: policy, audit: audit, presence: presence,
+      cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 }
 
@@ -65,11 +62,6 @@ extension ServerBackend {
   init(_ url: URL, program: String, transport: any Transport) {
     let device = Device(id: .installation(of: program), name: ServerBackend.deviceName)
     self.init(baseURL: url, device: device, transport: transport)
-  }
-
-  /// The name under which earlier versions stored sessions at the origin of `url`.
-  package static func formerAccount(at url: URL) -> AccountID {
-    AccountID(Origin(url.absoluteString).map { "\($0.scheme)://\($0.host):\($0.port)" } ?? url.absoluteString)
   }
 
   /// The name of this device in the list of devices: the platform on Apple platforms, the host name elsewhere.
