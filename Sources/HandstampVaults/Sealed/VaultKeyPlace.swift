@@ -77,10 +77,6 @@ package struct VaultKeyPlace: Sendable {
     var note = try VaultKeyPlace.note(in: folder)
     guard note.place == before.place else { throw .unavailable("another process has just moved the key") }
     if note.place != name { try await carry(from: old, to: new, name, &note, onlyNew: onlyNew, under: lock) }
-    // A note without that line is older than the lines.
-    if name != Note.file, try folder.open(VaultKeyFile.name, flags: O_RDONLY) != nil {
-      note.leftovers.append(Note.file)
-    }
     return await clear(note, keeping: new, under: lock)
   }
 
