@@ -1,4 +1,3 @@
-import Foundation
 import HandstampCore
 import Testing
 
@@ -15,13 +14,6 @@ import Testing
       purpose: "client", limit: 1 << 10)
   }
 
-  /// A file of a version before the formats became one, sealed with a key of the bytes 0 to 31.
-  private let former =
-    Data(
-      base64Encoded: "SFNUU0VBTDE1DEYepAyc6GRlZmdoaWprbG1ub3BxcnPIycrLzM3Oz9DR0tM9"
-        + "m79IZfIdZBD5mqyWh6tj/lAPb5SxIas0Dlwcw7Z8CPQ="
-    ).map { [UInt8]($0) } ?? []
-
   private var name: String { home.names(ending: ".client").first ?? "none" }
 
   @Test func `has the format of a vault`() throws {
@@ -31,19 +23,19 @@ import Testing
     #expect(try home.bytes(name).starts(with: "HSTVAULT".utf8))
   }
 
-  @Test func `of an earlier version is read, and written anew in the format of a vault`() throws {
+  @Test func `of an early format is refused, and stays`() throws {
     try file.write([])
-    try home.write(former, to: name)
-    #expect(try file.read() == Array("a client's secret".utf8))
-    try file.write(Array("new".utf8))
-    #expect(try home.bytes(name).starts(with: "HSTVAULT".utf8))
-    #expect(try file.read() == Array("new".utf8))
+    let early = Array("HSTSEAL1".utf8) + [UInt8](repeating: 7, count: 70)
+    try home.write(early, to: name)
+    #expect(throws: VaultError.newerFormat("another version of the program stored this, in an early format")) {
+      try file.read()
+    }
+    #expect(try home.bytes(name) == early)
   }
 
-  @Test(arguments: [false, true])
-  func `with any byte changed is corrupt, or another key's`(isFormer: Bool) throws {
+  @Test func `with any byte changed is corrupt, or another key's`() throws {
     try file.write(Array("content".utf8))
-    let whole = isFormer ? former : try home.bytes(name)
+    let whole = try home.bytes(name)
     for index in whole.indices {
       var bytes = whole
       bytes[index] ^= 1

@@ -119,7 +119,10 @@ extension CommandError {
         "no space left for the vault; nothing was erased: \(plain(text))",
         hint: "free some space, then run the command again")
     case .permissions(let text): self = unusable("cannot access the vault; nothing was erased: \(plain(text))")
-    case .newerFormat(let text): self = unusable("the vault cannot be read; nothing was erased: \(plain(text))")
+    case .newerFormat(let text):
+      self = unusable(
+        "the vault cannot be read; nothing was erased: \(plain(text))",
+        hint: "use that version, or run: handstamp doctor")
     case .wrongKey(let text): self = unusable("the vault cannot be opened; nothing was erased: \(plain(text))")
     case .passphrase(let text): self = unusable("the vault's key cannot be opened: \(plain(text))")
     case .otherServer(let server):

@@ -109,7 +109,9 @@ extension HomeCheck {
       add("vault_file", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
     case .otherKey:
       add("vault_file", "\(name) is sealed with a different key", .setAside, whole, hidesSession: true)
-    case .newer: add("vault_file", "\(name) was written by a newer version", .setAside, alone, hidesSession: true)
+    case .otherFormat:
+      let words = "\(name) was written by another version, which can read it"
+      add("vault_file", words, .setAside, alone, hidesSession: true)
     case .notFile: add("vault_file", "\(name) is not a file", .setAside, alone, hidesSession: true)
     case .damaged:
       // Signing in sets it aside.
@@ -144,10 +146,10 @@ extension HomeCheck {
         return add("accounts", words, .fix, [rename, .rebuildList], hidesSession: true)
       }
       // Anything else, such as too many open files, is transient.
-      guard FileAccountsIndex.isNewer(in: home.vaultFolder) else { return }
+      guard FileAccountsIndex.isOtherFormat(in: home.vaultFolder) else { return }
       add(
-        "accounts", "the list of accounts was written by a newer version", .setAside, [rename, .rebuildList],
-        hidesSession: true)
+        "accounts", "the list of accounts was written by another version, which can read it", .setAside,
+        [rename, .rebuildList], hidesSession: true)
     case .success(let list):
       await strays(list, recovery, inspection)
     }

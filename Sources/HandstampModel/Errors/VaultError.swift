@@ -15,7 +15,7 @@ public enum VaultError: Error, Sendable, Hashable {
   /// The program lacks permission to read or write: file modes and owners, a read-only disk, a missing entitlement. A key file
   /// that other users can read, or a vault folder that they can write to, is refused as well.
   case permissions(String)
-  /// A newer version of the program wrote the vault. Neither a sign-in nor a sign-out changes it.
+  /// Another version of the program, usually a newer one, wrote the vault. Neither a sign-in nor a sign-out changes it.
   case newerFormat(String)
   /// The key that opens the vault is missing, damaged, or belongs to another vault. Neither a sign-in nor a sign-out changes
   /// the vault.

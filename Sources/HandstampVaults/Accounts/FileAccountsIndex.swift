@@ -10,8 +10,8 @@ import HandstampSupport
 /// The list of accounts in a file, `accounts.json`, beside their vaults. Several processes may share it.
 ///
 /// Every edit replaces the file atomically, under the lock of the vaults' folder, and is durable on return. An
-/// unreadable list is ``VaultError/corrupt``; the next edit renames it before taking its place. A list written by a
-/// newer version is ``VaultError/unavailable(_:)`` and is left untouched.
+/// unreadable list is ``VaultError/corrupt``; the next edit renames it before taking its place. A list written by
+/// another version is ``VaultError/newerFormat(_:)`` and is left untouched.
 package struct FileAccountsIndex: AccountsIndex {
   /// The absolute path of the vaults' folder.
   package var folder: String { place.path }
@@ -86,8 +86,8 @@ package struct FileAccountsIndex: AccountsIndex {
     guard bytes.count <= FileAccountsIndex.sizeLimit else { throw .corrupt }
     let content = try? JSONDecoder().decode(Content.self, from: Data(bytes))
     guard let content, content.version == 1 else {
-      guard FileAccountsIndex.isNewer(bytes) else { throw .corrupt }
-      throw .newerFormat("a newer version of the program wrote the list of accounts")
+      guard FileAccountsIndex.isOtherFormat(bytes) else { throw .corrupt }
+      throw .newerFormat("another version of the program wrote the list of accounts")
     }
     return AccountsList(
       accounts: content.accounts, active: content.active, leaving: content.leaving ?? [],
@@ -108,13 +108,13 @@ package struct FileAccountsIndex: AccountsIndex {
 
   private struct Version: Decodable { var version: Int }
 
-  /// Whether the list in `folder` was written by a newer version.
-  package static func isNewer(in folder: String) -> Bool {
+  /// Whether the list in `folder` was written by another version.
+  package static func isOtherFormat(in folder: String) -> Bool {
     guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)", limit: sizeLimit) else { return false }
-    return isNewer(bytes)
+    return isOtherFormat(bytes)
   }
 
-  private static func isNewer(_ bytes: [UInt8]) -> Bool {
+  private static func isOtherFormat(_ bytes: [UInt8]) -> Bool {
     guard let version = try? JSONDecoder().decode(Version.self, from: Data(bytes)) else { return false }
     return version.version != 1
   }

@@ -6,22 +6,19 @@ import HandstampCore
 ///
 /// | bytes | content |
 /// |---|---|
-/// | 8 | `HSTKEYCH` |
-/// | 2 + 2 | the format version and its complement, so that a flipped bit does not look like a newer version |
+/// | 8 + 2 + 2 | the ``FormatMark``, `HSTKEYCH` |
 /// | 8 | the first bytes of the SHA-256 of the account ID and everything that follows |
 /// | 8 | the revision |
 /// | n | the fields of the entry |
 enum KeychainFormat {
-  static let version: UInt16 = 1
-  private static let magic = Array("HSTKEYCH".utf8)
+  private static let mark = FormatMark("HSTKEYCH")
   private static let headerCount = 20
 
   static func encode(_ entry: VaultEntry, account: AccountID) -> [UInt8] {
     FieldWriter.withBytes(capacity: entry.fieldCapacity, write: entry.write) { fields in
       var bytes: [UInt8] = []
       bytes.reserveCapacity(headerCount + 8 + fields.count)
-      bytes += magic
-      for number in [version, ~version] { bytes += [UInt8(number >> 8), UInt8(number & 255)] }
+      bytes += mark.bytes
       let revision = entry.revision.octets
       bytes += sum(revision, fields[...], account: account)
       bytes += revision
@@ -31,14 +28,9 @@ enum KeychainFormat {
   }
 
   /// - Throws: ``VaultError/corrupt`` if the bytes were changed or belong to another account,
-  ///   ``VaultError/unavailable(_:)`` for a newer format.
+  ///   ``VaultError/newerFormat(_:)`` for another format.
   static func decode(_ bytes: [UInt8], account: AccountID) throws(VaultError) -> VaultEntry {
-    guard bytes.count >= 12, bytes.starts(with: magic) else { throw .corrupt }
-    let version = UInt16(bytes[8]) << 8 | UInt16(bytes[9])
-    guard version == ~(UInt16(bytes[10]) << 8 | UInt16(bytes[11])), version > 0 else { throw .corrupt }
-    guard version == KeychainFormat.version else {
-      throw .newerFormat("a newer version of the program wrote this vault, in format \(version)")
-    }
+    try mark.check(bytes)
     guard bytes.count >= headerCount + 8 else { throw .corrupt }
     let revision = Array(bytes[headerCount..<headerCount + 8])
     let fields = bytes[(headerCount + 8)...]

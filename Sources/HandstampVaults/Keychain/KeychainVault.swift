@@ -16,8 +16,8 @@ import HandstampSupport
 ///   vault counts as empty only once the canary of its level could be read or created and a second look found no item.
 /// - An item is updated, or added if missing: there is no moment without the token. An update strengthens protection
 ///   that is too weak, and never weakens it; a new sign-in sets the level configured for the vault.
-/// - Broken items are ``VaultError/corrupt``. The next sign-in renames them; only a sign-out removes them. Items in a
-///   newer format are ``VaultError/newerFormat(_:)`` and are never touched.
+/// - Broken items are ``VaultError/corrupt``. The next sign-in renames them; only a sign-out removes them. Items in
+///   another format are ``VaultError/newerFormat(_:)`` and are never touched.
 /// - An item found in another access group, because the app did not share one before, moves to this vault's group with
 ///   the next read or write. Of items in several groups, neither hides what is newer in another.
 /// - Reinstalling the app erases nothing: keychain items outlive the app, and so does the session.

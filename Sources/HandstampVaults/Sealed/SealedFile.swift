@@ -1,12 +1,4 @@
-import Crypto
 package import HandstampCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 import HandstampSupport
 
 /// An account's file beside its vault, in the vault's format. It is accessible by its owner only and replaced atomically, and
@@ -36,10 +28,8 @@ package struct SealedFile: Sendable {
     guard let folder = try vault.place.open(), let file = try folder.open(name, flags: O_RDONLY) else { return nil }
     let bytes = try file.readAll(limit: limit)
     guard bytes.count <= limit else { throw .corrupt }
-    let isFormer = bytes.starts(with: FormerFormat.magic)
-    if !isFormer { _ = try SealedFormat.Header(bytes) }
+    _ = try SealedFormat.Header(bytes)
     guard let key = try vault.key.load(for: folder) else { throw VaultKey.missing }
-    if isFormer { return try FormerFormat.open(bytes, purpose, vault.account, key: key) }
     return try SealedFormat.open(bytes, of: content, key: key) { Array($1) }
   }
 
@@ -111,33 +101,5 @@ package struct SealedFile: Sendable {
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     try await vault.key.make(for: folder)
-  }
-}
-
-/// The format of sealed files of earlier versions, which are read: `HSTSEAL1`, the key's ID (8 bytes), a salt (16), and a box of
-/// AES-GCM (NIST SP 800-38D). The first 32 bytes, the purpose and the account are authenticated.
-enum FormerFormat {
-  static let magic = Array("HSTSEAL1".utf8)
-
-  /// Returns the ID of the key that sealed a file in this format.
-  static func keyID(of bytes: [UInt8]) -> [UInt8]? {
-    bytes.count > 32 && bytes.starts(with: magic) ? Array(bytes[8..<16]) : nil
-  }
-
-  static func open(
-    _ bytes: [UInt8], _ purpose: String, _ account: AccountID, key: SealingKey
-  ) throws(VaultError) -> [UInt8] {
-    let content = SealedFormat.Content.file(purpose: purpose, account)
-    guard let id = keyID(of: bytes) else { throw .corrupt }
-    guard id == key.id else { throw .wrongKey("the key belongs to another file") }
-    do {
-      return Array(
-        try AES.GCM.open(
-          AES.GCM.SealedBox(combined: bytes[32...]),
-          using: key.derived(salt: Array(bytes[16..<32]), for: content.info),
-          authenticating: Array(bytes[..<32]) + content.name))
-    } catch {
-      throw .corrupt
-    }
   }
 }

@@ -8,7 +8,7 @@ import HandstampSupport
 /// - Writes compare the revision under one lock per folder, held for milliseconds; reads take no lock.
 /// - A broken file is ``VaultError/corrupt`` and stays in place. The next sign-in renames it (`….corrupt-1`, `-2` …)
 ///   before writing a new one; only a sign-out removes it and earlier ones set aside.
-/// - A file in a newer format is ``VaultError/newerFormat(_:)``; one that was sealed with another key, or whose key is
+/// - A file in another format is ``VaultError/newerFormat(_:)``; one that was sealed with another key, or whose key is
 ///   missing or damaged, is ``VaultError/wrongKey(_:)``. Neither is ever touched, not even by a sign-in or a sign-out,
 ///   and no new key is created while there is any vault.
 /// - Beside the file of a session lies a reserve of random bytes (`….room`), for writes that must not fail on a full

@@ -12,8 +12,7 @@ import Foundation
 ///
 /// | bytes | content |
 /// |---|---|
-/// | 8 | `HSTVAULT` |
-/// | 2 + 2 | the format version and its complement, so that a flipped bit does not look like a newer version |
+/// | 8 + 2 + 2 | the ``FormatMark``, `HSTVAULT` |
 /// | 1 | the derivation of the sealing key: 1 is HKDF-SHA-256 (RFC 5869) of the vault's key |
 /// | 8 | the key's ID, a value derived from the key, to distinguish another key from broken bytes |
 /// | 16 | the salt of HKDF |
@@ -22,13 +21,12 @@ import Foundation
 /// | 4 | the first bytes of the SHA-256 of everything before, to distinguish a damaged header from another key |
 /// | n + 16 | the fields of the entry, or the content, sealed with ChaCha20-Poly1305 (RFC 8439) |
 ///
-/// The whole header and the account ID are authenticated, and the purpose of other files. Future versions keep the first twelve bytes.
+/// The whole header and the account ID are authenticated, and the purpose of other files.
 enum SealedFormat {
-  static let version: UInt16 = 1
   static let headerCount = 61
   /// Larger files are corrupt: a session with 32 tombstones takes a hundredth of this.
   static let sizeLimit = 4 << 20
-  private static let magic = Array("HSTVAULT".utf8)
+  private static let mark = FormatMark("HSTVAULT")
   private static let derivation: UInt8 = 1
 
   /// The header, before anything is authenticated.
@@ -39,13 +37,7 @@ enum SealedFormat {
     var nonce: [UInt8]
 
     init(_ bytes: [UInt8]) throws(VaultError) {
-      guard bytes.count >= 12, bytes.starts(with: magic) else { throw .corrupt }
-      let version = UInt16(bytes[8]) << 8 | UInt16(bytes[9])
-      let complement = UInt16(bytes[10]) << 8 | UInt16(bytes[11])
-      guard version == ~complement, version > 0 else { throw .corrupt }
-      guard version == SealedFormat.version else {
-        throw .newerFormat("a newer version of the program wrote this vault, in format \(version)")
-      }
+      try mark.check(bytes)
       guard bytes.count >= headerCount + 16, check(bytes[..<57]).elementsEqual(bytes[57..<61]) else { throw .corrupt }
       guard bytes[12] == derivation else {
         throw .newerFormat("this version of the program does not know how the vault is sealed")
@@ -65,10 +57,7 @@ enum SealedFormat {
   }
 
   /// Returns the ID of the key that sealed a file, or its first 78 bytes.
-  static func keyID(of file: [UInt8]) throws(VaultError) -> [UInt8] {
-    if let id = FormerFormat.keyID(of: file) { return id }
-    return try Header(file).keyID
-  }
+  static func keyID(of file: [UInt8]) throws(VaultError) -> [UInt8] { try Header(file).keyID }
 
   /// The file that is sealed, which decides its key.
   enum Content {
@@ -102,9 +91,7 @@ enum SealedFormat {
     _ bytes: [UInt8], revision: UInt64 = 0, of content: Content, key: SealingKey
   ) throws(VaultError) -> [UInt8] {
     let (salt, nonce) = (randomBytes(16), randomBytes(12))
-    var file = magic
-    for number in [version, ~version] { file += [UInt8(number >> 8), UInt8(number & 255)] }
-    file.append(derivation)
+    var file = mark.bytes + [derivation]
     file += key.id + salt + revision.octets + nonce
     file += check(file[...])
     do {
@@ -143,6 +130,28 @@ enum SealedFormat {
 
   static func check(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
     Array(SHA256.hash(data: bytes).prefix(4))
+  }
+}
+
+/// The first twelve bytes of what is stored: eight letters, the number of the format, and its complement, so that a flipped bit is
+/// damage and not another format. Every format begins with them.
+struct FormatMark {
+  /// Of sealed files before formats had a number.
+  private static let draft = Array("HSTSEAL1".utf8)
+
+  let bytes: [UInt8]
+
+  /// The mark of format 1, the only one.
+  init(_ letters: String) { bytes = Array(letters.utf8) + [0, 1, 255, 254] }
+
+  /// - Throws: ``VaultError/newerFormat(_:)`` for another format, which no write then changes; ``VaultError/corrupt`` for no format.
+  func check(_ stored: [UInt8]) throws(VaultError) {
+    let words = "another version of the program stored this, in"
+    if stored.starts(with: FormatMark.draft) { throw .newerFormat("\(words) an early format") }
+    guard stored.count >= bytes.count, stored.starts(with: bytes[..<8]) else { throw .corrupt }
+    let number = UInt16(stored[8]) << 8 | UInt16(stored[9])
+    guard number == ~(UInt16(stored[10]) << 8 | UInt16(stored[11])), number > 0 else { throw .corrupt }
+    guard stored.starts(with: bytes) else { throw .newerFormat("\(words) format \(number)") }
   }
 }
 

@@ -12,8 +12,8 @@ package struct VaultInspection: Sendable, Hashable {
     case otherKey
     /// The key is missing.
     case keyMissing
-    /// Written by a newer version.
-    case newer
+    /// Written by another version.
+    case otherFormat
     case damaged
     /// A folder, a pipe or a link takes its place.
     case notFile
@@ -83,7 +83,7 @@ package struct VaultInspection: Sendable, Hashable {
       guard bytes.count <= SealedFormat.sizeLimit else { return .damaged }
       let header: SealedFormat.Header
       do throws(VaultError) { header = try SealedFormat.Header(bytes) } catch {
-        return error == .corrupt ? .damaged : .newer
+        return error == .corrupt ? .damaged : .otherFormat
       }
       guard isKeyBeside else { return .sealed }
       guard let key else { return .keyMissing }
