@@ -11,7 +11,7 @@ import Testing
     return try JSONDecoder().decode(OAuthRecord.self, from: Data(text.utf8))
   }
 
-  @Test func `may be that of an earlier version`() throws {
+  @Test func `says only what differs from the usual`() throws {
     let client = try record(#","redirect":"http://127.0.0.1:8085/callback","hasSecret":true,"overlap":30"#)
       .settings(secret: nil)
     #expect(client.provider == nil && client.parameters.isEmpty && client.resources.isEmpty)

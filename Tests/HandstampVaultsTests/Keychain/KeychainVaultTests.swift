@@ -39,8 +39,9 @@ import Testing
     #expect(Set(cookies.map(\.key)) == Set((phone.accessItems + phone.refreshItems).map(\.key)))
   }
 
-  /// An earlier version let backups carry the access item to another device.
-  @Test func `binds the former access item to this device with its next write, in place`() async throws {
+  @Test func `binds an access item that backups may carry away to this device with its next write, in place`()
+    async throws
+  {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.change { items in
