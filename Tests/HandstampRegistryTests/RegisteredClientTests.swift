@@ -19,18 +19,31 @@ import Testing
     for id in ["registered-", "registered-tool", "tool", client.id + "x"] { #expect(!RegisteredClient.isID(id)) }
   }
 
-  @Test func `are a thousand at most, and make room when they are forgotten`() async throws {
+  @Test func `are a thousand at most, of which the oldest unused one makes room, and none in use`() async throws {
     let world = try await World()
-    let client = try #require(try await register(world))
-    let first = try #require(try await world.registry.item(StoredItemID(.registration, client.id)))
-    let more = (1..<RegisteredClient.most).map { number in
+    let unused = try #require(try await register(world)).id
+    let younger = try #require(try await register(world, now: after(.milliseconds(1)))).id
+    let first = try #require(try await world.registry.item(StoredItemID(.registration, unused)))
+    let end = start.advanced(by: RegisteredClient.memory)
+    let used = (2..<RegisteredClient.most).map { number in
       RegistryChange.createItem(
         StoredItem(
           id: StoredItemID(.registration, "\(number)"), kind: .registration, subject: first.subject,
-          payload: first.payload, createdAt: start, expiresAt: first.expiresAt))
+          payload: first.payload, createdAt: start.advanced(by: .seconds(-1)), expiresAt: end))
     }
-    try await world.store.write(more, events: [])
-    #expect(try await register(world, now: first.expiresAt.advanced(by: .milliseconds(-1))) == nil)
-    #expect(try await register(world, now: first.expiresAt) != nil)
+    try await world.store.write(used, events: [])
+    func isKnown(_ id: String) async throws -> Bool {
+      try await world.registry.registeredClient(id, now: start) != nil
+    }
+    let new = try #require(try await register(world, now: after(.milliseconds(2)))).id
+    #expect(try await !isKnown(unused))
+    #expect(try await world.registry.registeredClients(now: start).count == RegisteredClient.most)
+    // Once these are used as well, there is no room until some are forgotten.
+    for id in [younger, new] {
+      #expect(try await isKnown(id))
+      try await world.registry.keepClient(id, until: end, now: start)
+    }
+    #expect(try await register(world, now: end.advanced(by: .milliseconds(-1))) == nil)
+    #expect(try await register(world, now: end) != nil)
   }
 }

@@ -23,10 +23,8 @@ extension AdminClients {
       let file = try RegisteredClient.isID(id) ? nil : self.file.file()
       // The file is read first and the store changed first, so that nothing is changed if either cannot be used.
       try file?.check()
-      let (isForgotten, ended) = try await options.administering {
-        (try await $0.forgetClient(id), try await $0.endSessions(ofClient: id))
-      }
-      let isRemoved = try file?.remove(id) ?? isForgotten
+      let (wasRegistered, ended) = try await options.administering { try await $0.removeClient(id) }
+      let isRemoved = try file?.remove(id) ?? wasRegistered
       guard isRemoved || ended > 0 else {
         let place = file?.path ?? "the server"
         throw CommandError(

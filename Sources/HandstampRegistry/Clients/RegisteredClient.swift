@@ -3,11 +3,11 @@ import HandstampSupport
 
 /// A client that has registered itself (RFC 7591). Anyone can do that: what it says of itself is not verified.
 package struct RegisteredClient: Sendable, Hashable {
-  /// How many there may be. Of those that register at the same instant, some may be one more.
+  /// How many there may be. Of those that register at the same instant, some may be one more. An unused one makes room for the next.
   package static let most = 1000
-  /// How long one is remembered that has begun no session.
+  /// How long one is remembered that no user has allowed anything.
   package static let trial = Duration.seconds(86_400)
-  /// How long one is remembered after its last session.
+  /// How long one is remembered after its last session, or after a user has allowed it something.
   package static let memory = Duration.seconds(90 * 86_400)
   private static let prefix = "registered-"
 
@@ -50,6 +50,11 @@ extension Registry {
 
   private static func registrationID(_ client: String) -> StoredItemID { StoredItemID(.registration, client) }
 
+  /// Whether a user has allowed the client something, which ``keepClient(_:until:now:)`` was told of.
+  private static func isUsed(_ item: StoredItem) -> Bool {
+    item.expiresAt > item.createdAt.advanced(by: RegisteredClient.trial)
+  }
+
   /// Returns the clients that have registered themselves, the oldest first.
   package func registeredClients(now: UnixTime) async throws(RegistryError) -> [RegisteredClient] {
     try await liveItems(.registration, of: Registry.registrations, now: now)
@@ -62,11 +67,11 @@ extension Registry {
       .flatMap { PayloadCoding.value(RegisteredClient.self, $0.payload) }
   }
 
-  /// Registers a client. Returns `nil` if there are ``RegisteredClient/most``.
+  /// Registers a client. If there are ``RegisteredClient/most``, it takes the place of the oldest one that was never used: otherwise
+  /// strangers could keep others from registering. Returns `nil` if all are in use.
   package func register(
     name: String?, redirectURIs: [String], scopes: [String], now: UnixTime
   ) async throws(RegistryError) -> RegisteredClient? {
-    guard try await registeredClients(now: now).count < RegisteredClient.most else { return nil }
     var source = source
     let client = RegisteredClient(
       id: RegisteredClient.drawn(from: &source), name: name, redirectURIs: redirectURIs, scopes: scopes,
@@ -74,18 +79,34 @@ extension Registry {
     let item = StoredItem(
       id: Registry.registrationID(client.id), kind: .registration, subject: Registry.registrations,
       payload: PayloadCoding.text(client), createdAt: now, expiresAt: now.advanced(by: RegisteredClient.trial))
-    try await write([.createItem(item), audited(.clientRegistered, details: details(client.id), at: now)])
-    return client
+    for _ in 0..<Registry.attempts {
+      let known = try await liveItems(.registration, of: Registry.registrations, now: now)
+      var changes: [RegistryChange] = [
+        .createItem(item), audited(.clientRegistered, details: details(client.id), at: now),
+      ]
+      if known.count >= RegisteredClient.most {
+        guard let unused = known.first(where: { !Registry.isUsed($0) }) else { return nil }
+        changes.append(.removeItem(unused))
+      }
+      // It fails if the unused one was used in the meantime, or has gone.
+      if try await write(changes, []) { return client }
+    }
+    throw Registry.contention
   }
 
-  /// Remembers a client that has registered itself for as long as one of its sessions may last, and ``RegisteredClient/memory``. Writes
-  /// at most once a day; what another server writes at the same time is as good.
+  /// Remembers the client of a session for as long as that may last, and ``RegisteredClient/memory``, if it has registered itself.
   package func keepClient(of row: SessionRow, now: UnixTime) async throws(RegistryError) {
-    guard let client = row.client?.id, RegisteredClient.isID(client),
-      let item = try await liveItem(Registry.registrationID(client), now: now)
-    else { return }
+    if let client = row.client?.id { try await keepClient(client, until: row.expiry ?? now, now: now) }
+  }
+
+  /// Remembers a client that has registered itself until ``RegisteredClient/memory`` after `end`. Writes at most once a day; what
+  /// another server writes at the same time is as good.
+  func keepClient(_ client: String, until end: UnixTime, now: UnixTime) async throws(RegistryError) {
+    guard RegisteredClient.isID(client), let item = try await liveItem(Registry.registrationID(client), now: now) else {
+      return
+    }
     var next = item
-    next.expiresAt = (row.expiry ?? now).advanced(by: RegisteredClient.memory)
+    next.expiresAt = end.advanced(by: RegisteredClient.memory)
     guard next.expiresAt.since(item.expiresAt) >= .seconds(86_400) else { return }
     _ = try await write([.replaceItem(next, expecting: item.revision)], [])
   }

@@ -129,6 +129,8 @@ extension Registry {
     grant.methods = user.methods
     grant.methods.asked = grant.context
     let consent = try await consenting(to: grant, of: user.account.id, remembered: remembered, now: now)
+    // First, because the client has to be known still when it redeems the code. If it fails, the first session does it.
+    _ = try? await keepClient(grant.client, until: now, now: now)
     return try await issue(
       .authorizationCode, subject: user.account.id.rawValue, account: user.account.id,
       payload: PayloadCoding.text(grant),

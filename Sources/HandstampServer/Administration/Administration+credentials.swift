@@ -92,11 +92,15 @@ extension Administration {
     }
   }
 
-  /// Forgets a client that has registered itself. Its sessions go on, see ``endSessions(ofClient:)``.
+  /// Forgets a client that has registered itself, and ends all sessions of the client, registered or not.
   ///
-  /// - Returns: whether it was known.
-  package func forgetClient(_ client: String) async throws(AdministrationError) -> Bool {
-    try await ask(try await registry.forgetClient(client, now: now()))
+  /// - Returns: whether it was known as one that has registered itself, and how many sessions ended.
+  package func removeClient(
+    _ client: String
+  ) async throws(AdministrationError) -> (wasRegistered: Bool, ended: Int) {
+    // First, so that no session begins by it in the meantime.
+    let wasRegistered = try await ask(try await registry.forgetClient(client, now: now()))
+    return (wasRegistered, try await endSessions(ofClient: client))
   }
 
   /// Ends all sessions of a client, account by account, such as after it was removed from the configuration. If it fails, those of some

@@ -210,6 +210,14 @@ struct AdministrationController: Sendable {
       return .json(
         "clients", all.map { client in client.described(with: machines.first { $0.client == client.id }) })
     }
+    // Forgets a client that has registered itself, and ends its sessions. The others are in the configuration.
+    routes.on(.delete, "clients/:id") { _, context, administration in
+      let id = try context.decoded("id")
+      guard RegisteredClient.isID(id) else { throw ProblemError.notFound }
+      let (wasRegistered, ended) = try await administration.removeClient(id)
+      guard wasRegistered || ended > 0 else { throw ProblemError.notFound }
+      return .ended(ended)
+    }
     // The ended sessions that a client was not told of yet.
     routes.on(.get, "clients/:id/logouts") { _, context, administration in
       let id = try context.parameters.require("id")

@@ -69,7 +69,7 @@ struct AdministeredServer {
         ("POST", "/accounts/\(ada.account)/enable"), ("POST", "/accounts/\(ada.account)/reset"),
         ("GET", "/accounts/\(ada.account)/export"), ("GET", "/accounts/\(ada.account)/sessions"),
         ("DELETE", "/accounts/\(ada.account)/sessions"), ("DELETE", "/accounts/\(ada.account)/sessions/\(ada.id)"),
-        ("GET", "/clients"), ("GET", "/audit"), ("GET", "/stats"),
+        ("GET", "/clients"), ("DELETE", "/clients/app"), ("GET", "/audit"), ("GET", "/stats"),
       ]
       for (method, path) in paths {
         let missing = try await test.client.send(method, "/admin/v1" + path)

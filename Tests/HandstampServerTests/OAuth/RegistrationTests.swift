@@ -192,12 +192,53 @@ import Testing
     }
   }
 
+  @Test func `makes room for others until a user has allowed it something`() async throws {
+    try await run { test in
+      let (unused, allowed) = (try await app(test), try await app(test))
+      let code = try await allowed.code(Browser(test.client.base))
+      let now = test.clock.now
+      let others = (2..<RegisteredClient.most).map { number in
+        let id = "registered-\(number)"
+        let client = RegisteredClient(id: id, name: nil, redirectURIs: [], scopes: [], registeredAt: now)
+        return RegistryChange.createItem(
+          StoredItem(
+            id: StoredItemID(.registration, id), kind: .registration, subject: "registrations",
+            payload: PayloadCoding.text(client), createdAt: now, expiresAt: now.advanced(by: RegisteredClient.memory)))
+      }
+      try await test.store.write(others, events: [])
+      let new = try await app(test)
+      #expect(try await test.server.registry.registeredClient(unused.id, now: now) == nil)
+      #expect(try await allowed.redeem(code, at: test).status == 200)
+      _ = try await new.session(test)
+      let full = try await test.client.post("/oauth/register", json: Self.body)
+      #expect(full.status == 503 && full.json["error"] == "temporarily_unavailable")
+      #expect(full.headers["retry-after"] == "3600")
+    }
+  }
+
+  @Test func `is removed with its sessions by an administrator, and no configured client is`() async throws {
+    let clients = try TestServer.clients()
+    try await AdministeredServer.run {
+      $0.clientRegistration = StrangerRights(scopes: ["profile"])
+      $0.clients = clients
+    } body: { admin, test in
+      _ = try await test.signUp()
+      let app = try await app(test)
+      let session = try await app.session(test)
+      #expect(try await admin.send("DELETE", "/clients/app").status == 404)
+      #expect(try await admin.send("DELETE", "/clients/\(app.id)").json["ended"] == 1)
+      #expect(try await admin.get("/clients").json[list: "clients"].count == clients.count)
+      #expect(try await app.refresh(session.refresh, at: test).json["error"] == "invalid_grant")
+      #expect(try await admin.send("DELETE", "/clients/\(app.id)").status == 404)
+    }
+  }
+
   @Test func `redeems no code when it is forgotten, and is told so`() async throws {
     try await run { test in
       let app = try await app(test)
       let code = try await app.code(Browser(test.client.base))
       #expect(try await app.redeem("made up", at: test).json["error"] == "invalid_grant")
-      #expect(try await test.server.administration(by: .machineUser("bob")).forgetClient(app.id))
+      #expect(try await test.server.registry.forgetClient(app.id, now: test.clock.now))
       for code in [code, "made up"] {
         let refused = try await app.redeem(code, at: test)
         #expect(refused.status == 401 && refused.json["error"] == "invalid_client")
@@ -211,8 +252,8 @@ import Testing
       let session = try await app.session(test)
       let administration = test.server.administration(by: .machineUser("bob"))
       #expect(try await administration.registeredClients().map(\.hasRegisteredItself) == [true])
-      #expect(try await administration.forgetClient(app.id))
-      #expect(try await !administration.forgetClient(app.id))
+      #expect(try await test.server.registry.forgetClient(app.id, now: test.clock.now))
+      #expect(try await !test.server.registry.forgetClient(app.id, now: test.clock.now))
       #expect(try await app.refresh(session.refresh, at: test).status == 200)
       let page = try await Browser(test.client.base).get(app.page())
       #expect(page.status == 400 && page.location == nil && page.text.contains("not registered"))
