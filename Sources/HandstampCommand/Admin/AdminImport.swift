@@ -47,7 +47,9 @@ struct AdminImport: AsyncParsableCommand {
     let said = Locked(0)
     let report: ImportReport
     do {
-      report = try await options.administering { try await store(source, settings, $0, said) }
+      report = try await options.administering(clients: clients.clients) {
+        try await store(source, settings, $0, said)
+      }
     } catch {
       let count = said.withLock { $0 }
       if count > 0 { Terminal.say("\(count) records were read before; run the same command again to go on") }
@@ -90,7 +92,6 @@ struct AdminImport: AsyncParsableCommand {
     }
     var settings = ImportOptions(format)
     (settings.merges, settings.isTrial) = (merge, dryRun)
-    if (try? clients.file()) != nil { settings.reserve(try clients.read()) }
     for provider in providers where !settings.addProvider(provider) {
       throw CommandError(
         .usage, "not a provider: \(plain(provider))",

@@ -39,9 +39,11 @@ struct AdminOptions: ParsableArguments {
 
   /// Runs `body` with the operations of an administrator on the folder's database.
   ///
-  /// - Parameter link: the template for links with codes. `nil` uses the server's, as far as the environment has its settings.
+  /// - Parameters:
+  ///   - link: the template for links with codes. `nil` uses the server's, as far as the environment has its settings.
+  ///   - named: the file with the server's clients; `nil` uses the one in the environment.
   func administering<Value: Sendable>(
-    link: String? = nil, _ body: (Administration) async throws -> Value
+    link: String? = nil, clients named: String? = nil, _ body: (Administration) async throws -> Value
   ) async throws(CommandError) -> Value {
     let folder = try folder()
     // The server's, as far as the environment has its settings.
@@ -50,7 +52,7 @@ struct AdminOptions: ParsableArguments {
     let values = SettingValues<ServeSettings>(environment: environment)
     let link =
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
-    let file = try? ListFile(.clients, named: nil)
+    let file = try? ListFile(.clients, named: named)
     let clients = try file.map { file throws(CommandError) in try ClientFile.clients(in: file) } ?? []
     return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy, clients: clients)

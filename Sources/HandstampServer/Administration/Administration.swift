@@ -19,6 +19,8 @@ public struct Administration: Sendable {
   let hasMailer: Bool
   /// The template for links.
   let link: String?
+  /// The IDs of those configured clients that have no users: they are the subjects of their tokens.
+  let configuredMachines: Set<String>
   let now: @Sendable () -> UnixTime
   /// Wakes the event streams of this process. Those of others read the store.
   let announce: @Sendable (AccountID, [SessionRow]) -> Void
@@ -36,6 +38,7 @@ public struct Administration: Sendable {
     policy = configuration.policyOfPasswords
     (self.hasDirectory, self.hasMailer) = (hasDirectory, hasMailer)
     link = configuration.mail.link
+    configuredMachines = Set(configuration.clients.filter { $0.flows.contains(where: \.isForMachines) }.map(\.id))
     self.now = now
     self.announce = announce
     self.knows = knows

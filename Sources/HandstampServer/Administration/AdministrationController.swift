@@ -113,8 +113,7 @@ struct AdministrationController: Sendable {
     }
     // Stores accounts of another system, a chunk of its export at a time.
     routes.on(.post, "accounts/import") { request, _, administration in
-      var options = try ImportOptions(request.uri.queryParameters)
-      options.reserve(clients)
+      let options = try ImportOptions(request.uri.queryParameters)
       let body = try await request.wholeBody(of: "application/x-ndjson", upTo: bodyLimit)
       let bytes = AsyncStream([UInt8].self) { stream in
         stream.yield(Array(body.readableBytesView))

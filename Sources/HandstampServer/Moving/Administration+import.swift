@@ -17,16 +17,7 @@ public struct ImportOptions: Sendable, Hashable {
   /// users have the same IDs as strangers elsewhere.
   public var issuers: [String: String] = [:]
 
-  /// The IDs of clients without users, which are the subjects of their tokens.
-  fileprivate var machines: Set<String> = []
-
   public init(_ format: ImportFormat) { self.format = format }
-
-  /// Refuses the IDs of those of the clients that have no users: no token's subject may mean a client and an account (RFC 9068
-  /// section 5).
-  package mutating func reserve(_ clients: [ConfiguredClient]) {
-    machines.formUnion(clients.lazy.filter { $0.flows.contains(where: \.isForMachines) }.map(\.id))
-  }
 
   /// Adds a provider, as in `github=https://github.com`.
   ///
@@ -44,6 +35,7 @@ extension Administration {
   ///
   /// Accounts that are here keep what they have. So the same import can run again: it changes nothing, and after an interruption it
   /// stores the rest. Each account is stored whole or not at all, and a record that is refused keeps no other one from being stored.
+  /// One with the ID of a client without users is refused: no token's subject may mean a client and an account (RFC 9068 section 5).
   /// The audit log gets an entry when the import begins to write, and one with the counts.
   ///
   /// - Parameters:
@@ -55,9 +47,8 @@ extension Administration {
     _ source: Source, options: ImportOptions, progress: @Sendable (ImportReport) -> Void = { _ in }
   ) async throws -> ImportReport where Source.Element: Sequence<UInt8> {
     guard !hasDirectory else { throw AdministrationError.notOffered }
-    var options = options
-    options.machines.formUnion(try await machines().map(\.client))
-    var run = ImportRun(administration: self, options: options)
+    let machines = configuredMachines.union(try await machines().map(\.client))
+    var run = ImportRun(administration: self, options: options, machines: machines)
     var records = ImportRecords(options.format)
     do {
       for try await bytes in source {
@@ -84,6 +75,8 @@ private struct ImportRun {
 
   let administration: Administration
   let options: ImportOptions
+  /// The IDs of clients without users.
+  let machines: Set<String>
   private(set) var report = ImportReport()
   private var reader: ImportReader
   private var waiting: [(line: Int, account: ArrivingAccount, left: Set<String>)] = []
@@ -91,9 +84,8 @@ private struct ImportRun {
   private var keys: Set<Int> = []
   private var hasBegun = false
 
-  init(administration: Administration, options: ImportOptions) {
-    self.administration = administration
-    self.options = options
+  init(administration: Administration, options: ImportOptions, machines: Set<String>) {
+    (self.administration, self.options, self.machines) = (administration, options, machines)
     reader = ImportReader(options.format, firebase: options.firebase, issuers: options.issuers)
   }
 
@@ -103,7 +95,7 @@ private struct ImportRun {
       let imported = try reader.account(ImportFields(try record.content.get()))
       guard let imported else { return }
       (account, left) = try imported.arriving(in: administration.registry, at: administration.now())
-      guard !account.keepsID || !options.machines.contains(account.record.id.rawValue) else {
+      guard !account.keepsID || !machines.contains(account.record.id.rawValue) else {
         throw ImportError(.idOfClient)
       }
     } catch { return report.add(error, line: record.line) }

@@ -11,11 +11,15 @@ struct ImportStage {
   let administration: Administration
   static let now = UnixTime(seconds: 1_800_000_000)
 
-  init() throws {
+  init(clients: [ConfiguredClient] = []) throws {
     var random = SystemRandomNumberGenerator()
     registry = Registry(store: store, mint: TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random)))
     administration = Administration(
-      registry, by: .machineUser("bob"), configuration: ServerConfiguration { $0.now = { ImportStage.now } })
+      registry, by: .machineUser("bob"),
+      configuration: ServerConfiguration {
+        $0.clients = clients
+        $0.now = { ImportStage.now }
+      })
   }
 
   static func options(_ format: ImportFormat, merges: Bool = false, isTrial: Bool = false) -> ImportOptions {

@@ -135,17 +135,13 @@ import Testing
   }
 
   @Test func `refuses the ID of a client without users`() async throws {
-    let stage = try ImportStage()
-    _ = try await stage.registry.countToken(ofMachine: "nightly", now: ImportStage.now)
-    var options = ImportStage.options(.handstamp)
-    options.reserve([
-      try ConfiguredClient(
-        id: "deploy", secretHash: [UInt8](repeating: 1, count: 32), flows: [.credentials]),
+    let stage = try ImportStage(clients: [
+      try ConfiguredClient(id: "deploy", secretHash: [UInt8](repeating: 1, count: 32), flows: [.credentials]),
       try ConfiguredClient(id: "app", redirectURIs: ["https://app.example.org/"]),
     ])
+    _ = try await stage.registry.countToken(ofMachine: "nightly", now: ImportStage.now)
     let text = ["nightly", "deploy", "app"].map { #"{"id":"\#($0)","email":"\#($0)@example.org"}"# }
-    let report = try await stage.administration.importAccounts(
-      text.joined(separator: "\n").pieces(100), options: options)
+    let report = try await stage.add(text.joined(separator: "\n"))
     #expect(report.codes == ["1 id_of_client", "2 id_of_client"] && report.created == 1)
   }
 
