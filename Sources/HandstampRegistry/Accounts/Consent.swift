@@ -108,6 +108,7 @@ extension Registry {
     of account: AccountID, to client: String, now: UnixTime
   ) async throws(RegistryError) -> [SessionRow] {
     let id = StoredItemID(.consent, account.rawValue, client)
+    let name = NoticedName(text: try await consent(of: account, to: client, now: now)?.name ?? client, client: client)
     let forgotten = StoredItem(id: id, kind: .consent, subject: account.rawValue, createdAt: now, expiresAt: now)
     // Before, so that no code is issued without a question, or redeemed, between the look at the sessions and their end.
     try await write([
@@ -116,7 +117,7 @@ extension Registry {
       .voidOneTimeTokens(.authorizationCode, subject: account.rawValue),
       .voidOneTimeTokens(.deviceCode, subject: account.rawValue),
     ])
-    let told = actor.isOwner ? notice(.sessionsEnded, of: account, device: client, now: now) : []
+    let told = actor.isOwner ? notice(.sessionsEnded, of: account, name, now: now) : []
     return try await end(.revoked, now: now, finally: told) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.client?.id == client }
     }

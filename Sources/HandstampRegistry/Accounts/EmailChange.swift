@@ -28,7 +28,7 @@ extension Registry {
       (session.map { [.expectSession($0)] } ?? []) + [
         .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putItem(wish),
         .putItem(job.item(key: key, delay: .zero, now: now)),
-      ] + notice(.emailChange, of: account.id, device: email.typed, now: now))
+      ] + notice(.emailChange, of: account.id, .none, now: now))
   }
 
   /// Returns what ``beginEmailChange(of:to:by:now:)`` waits for; `nil` for nothing.

@@ -126,6 +126,6 @@ extension Registry {
     _ kind: AuditedAction.Kind, _ notice: AccountNotice, of account: AccountID, _ name: String, now: UnixTime
   ) -> [RegistryChange] {
     [audited(kind, account: account, details: JSONText([("name", name)]).text, at: now)]
-      + self.notice(notice, of: account, device: name, now: now)
+      + self.notice(notice, of: account, NoticedName(text: name), now: now)
   }
 }

@@ -92,7 +92,8 @@ extension Registry {
       return .late
     }
     let audit = audited(.theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
-    let notices = owner.map { notice(.tokenTheft, of: $0, device: name, now: now) } ?? []
+    let name = NoticedName(text: name, client: origin.client?.id)
+    let notices = owner.map { notice(.tokenTheft, of: $0, name, now: now) } ?? []
     return .replayed(
       try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in
         try await store.session(id).map { [$0] } ?? []

@@ -27,20 +27,33 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   case recoveryCodeUsed = "recovery-code-used"
 }
 
+/// The name of the device or the client that a notice is about.
+package struct NoticedName: Sendable, Hashable {
+  package var text: String
+  /// The ID of the client whose name it is; `nil` for a device.
+  package var client: String?
+
+  static let none = NoticedName(text: "")
+}
+
+extension NoticedName {
+  init(of row: SessionRow) { self.init(text: row.device.name, client: row.client?.id) }
+}
+
 extension Registry {
   /// How many mails to one account may be kept while notices of new devices are added: who knows the password must not flood
   /// the mailbox.
   private static let mostNotices = 10
 
   /// The change that stores the notice of a device that signs in, if its account has an address and does not know it.
-  func noticing(_ device: DeviceInfo, of account: AccountRecord, now: UnixTime) async throws(RegistryError)
-    -> [RegistryChange]
-  {
-    guard notices.contains(.newDevice), account.email != nil, try await isNews(device.id, of: account.id, now: now)
+  func noticing(
+    _ device: DeviceID, named name: NoticedName, of account: AccountRecord, now: UnixTime
+  ) async throws(RegistryError) -> [RegistryChange] {
+    guard notices.contains(.newDevice), account.email != nil, try await isNews(device, of: account.id, now: now)
     else { return [] }
     let others = try await liveItems(.mail, of: account.id.rawValue, now: now)
     guard others.count < Registry.mostNotices else { return [] }
-    return notice(.newDevice, of: account.id, device: device.name, now: now)
+    return notice(.newDevice, of: account.id, name, now: now)
   }
 
   /// Tells the owner of a session of another client: of the first one in a browser, which is remembered, and of every one on another
@@ -48,12 +61,11 @@ extension Registry {
   func noticing(
     _ client: SessionClient, _ name: String, of account: AccountRecord, isElsewhere: Bool, now: UnixTime
   ) async throws(RegistryError) -> [RegistryChange] {
+    let isKnown = try await isElsewhere ? false : liveItem(StoredItemID(client, of: account.id), now: now) != nil
+    let name = NoticedName(text: name, client: client.id)
     // A device without an ID is never known.
-    let device = DeviceInfo(id: DeviceID(""), name: name, platform: "client")
-    guard !isElsewhere else { return try await noticing(device, of: account, now: now) }
-    let isKnown = try await liveItem(StoredItemID(client, of: account.id), now: now) != nil
-    let notice = isKnown ? [] : try await noticing(device, of: account, now: now)
-    return notice + [remembering(client, of: account.id, for: Registry.deviceMemory, now: now)]
+    let notice = isKnown ? [] : try await noticing(DeviceID(""), named: name, of: account, now: now)
+    return isElsewhere ? notice : notice + [remembering(client, of: account.id, for: Registry.deviceMemory, now: now)]
   }
 
   /// The change that remembers that the owner was told of a client.
@@ -69,15 +81,14 @@ extension Registry {
   }
 
   /// The change that stores a notice, to be part of the write that makes its event.
-  ///
-  /// - Parameter device: the name of the device in question, or an empty text.
   func notice(
-    _ notice: AccountNotice, of account: AccountID, device: String, now: UnixTime
+    _ notice: AccountNotice, of account: AccountID, _ name: NoticedName, now: UnixTime
   ) -> [RegistryChange] {
     guard notices.contains(notice), let kind = MailJob.Kind.allCases.first(where: { $0.notice == notice }) else {
       return []
     }
-    let job = MailJob(kind: kind, account: account, name: device, language: actor.language)
+    let job = MailJob(
+      kind: kind, account: account, name: name.text, client: name.client, language: actor.language)
     // Put, not created: a notice must not be what an end of a session fails for.
     return [
       .putItem(

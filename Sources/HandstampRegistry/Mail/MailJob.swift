@@ -52,8 +52,9 @@ package struct MailJob: RetriedJob {
   package var email: EmailAddress?
   /// The guest of an upgrade, or the account of a notice.
   package var account: AccountID?
-  /// The display name of a new account, or that of the device that a notice is about.
+  /// The display name of a new account, or the ``NoticedName`` of a notice, with its client.
   package var name = ""
+  package var client: String?
   /// The language to write in; `nil` for the one that the account's owner was last known to read.
   package var language: String?
   package var attempts = 0
@@ -95,7 +96,7 @@ extension MailJob {
   package var fields: [String: String?] {
     [
       "kind": kind.rawValue, "email": email?.typed, "account": account?.rawValue, "name": name,
-      "attempts": String(attempts), "lease": lease, "language": language,
+      "client": client, "attempts": String(attempts), "lease": lease, "language": language,
       "failures": String(failures), "failure": failure,
     ]
   }
@@ -107,8 +108,8 @@ extension MailJob {
     else { return nil }
     self.init(
       kind: kind, email: fields["email"].flatMap { EmailAddress($0) }, account: fields["account"].map { AccountID($0) },
-      name: name, language: fields["language"], attempts: attempts, lease: lease, failures: failures,
-      failure: fields["failure"])
+      name: name, client: fields["client"], language: fields["language"], attempts: attempts, lease: lease,
+      failures: failures, failure: fields["failure"])
   }
 }
 
@@ -130,9 +131,7 @@ package struct Letter: Sendable, Hashable {
     case invitation(OneTimeToken)
     case test
     /// Something happened to the account.
-    ///
-    /// - Parameter device: the name that the device gave itself, or an empty text.
-    case notice(AccountNotice, device: String, at: UnixTime)
+    case notice(AccountNotice, NoticedName, at: UnixTime)
   }
 
   package let to: EmailAddress

@@ -40,7 +40,8 @@ extension Registry {
     let named = try await named(by: job)
     guard let address = job.email else {
       guard let notice = job.kind.notice, let email = named?.email else { return (nil, []) }
-      return (Letter(to: email, content: .notice(notice, device: job.name, at: mail.createdAt)), [])
+      let name = NoticedName(text: job.name, client: job.client)
+      return (Letter(to: email, content: .notice(notice, name, at: mail.createdAt)), [])
     }
     let account = try await account(email: address)
     switch job.kind {

@@ -57,15 +57,17 @@ extension Registry {
     of record: AccountRecord, hash: Secret, keeping kept: SessionID?, endingOthers: Bool = true, now: UnixTime
   ) async throws(RegistryError) -> [SessionRow] {
     let changed = record.with(passwordHash: hash, at: now)
-    var device = ""
-    if let kept, notices.contains(.passwordChanged) { device = try await session(kept, now: now)?.device.name ?? "" }
+    var name = NoticedName.none
+    if let kept, notices.contains(.passwordChanged), let row = try await session(kept, now: now) {
+      name = NoticedName(of: row)
+    }
     let event = RegistryEvent(kind: .credentialChange, account: record.id, session: kept, at: now)
     return try await end(
       .revoked, now: now, keeping: kept,
       with: [
         .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: record.id, at: now),
       ] + TakeBack.pending.changes(of: record.id)
-        + notice(.passwordChanged, of: record.id, device: device, now: now),
+        + notice(.passwordChanged, of: record.id, name, now: now),
       events: [event]
     ) { () throws(RegistryStoreError) in
       endingOthers ? try await store.sessions(of: record.id).filter { $0.id != kept } : []
@@ -89,7 +91,7 @@ extension Registry {
         .expectSession(user.row.id), .replaceAccount(changed, expecting: user.account.revision),
         audited(.passwordRemoved, account: changed.id, at: now),
       ] + TakeBack.pending.changes(of: changed.id)
-        + notice(.passwordChanged, of: changed.id, device: user.row.device.name, now: now),
+        + notice(.passwordChanged, of: changed.id, NoticedName(of: user.row), now: now),
       events: [RegistryEvent(kind: .credentialChange, account: changed.id, at: now)])
     return changed.advanced
   }

@@ -64,7 +64,7 @@ extension Registry {
     // A device that was thrown out must not be one that the account knows.
     let forgotten = reason == .revoked ? named.map { forgetting($0.device.id, of: account, now: now) } : []
     let told =
-      reason == .revoked && !isAudited ? notice(.sessionsEnded, of: account, device: first.device.name, now: now) : []
+      reason == .revoked && !isAudited ? notice(.sessionsEnded, of: account, NoticedName(of: first), now: now) : []
     return try await end(reason, now: now, finally: audit + forgotten + told) { () throws(RegistryStoreError) in
       var rows: [SessionRow] = []
       for id in named.map(\.id) {
@@ -98,7 +98,7 @@ extension Registry {
     func others() async throws(RegistryStoreError) -> [SessionRow] {
       try await store.sessions(of: account).filter { $0.id != kept }
     }
-    let told = actor.isOwner ? notice(.sessionsEnded, of: account, device: "", now: now) : []
+    let told = actor.isOwner ? notice(.sessionsEnded, of: account, .none, now: now) : []
     let first = try await end(reason, now: now, keeping: kept, finally: [audit] + told, rows: others)
     // Those that began between the look and the write, by a code of a session that had not ended then. From now on none can.
     guard !first.isEmpty else { return first }

@@ -52,7 +52,7 @@ extension Registry {
             audited(
               .passwordReset, account: id,
               details: JSONText([("taken_back", reach.audited)]).text, at: now),
-          ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
+          ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, .none, now: now),
           // After the ends, which remember devices.
           finally: void, events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }

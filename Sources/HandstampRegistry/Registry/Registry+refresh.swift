@@ -83,7 +83,7 @@ extension Registry {
     case .theft(let ended, let sign):
       // The second use is an item, however often either party refreshes in the meantime.
       let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
-      let notice = notice(.tokenTheft, of: row.account, device: row.device.name, now: now)
+      let notice = notice(.tokenTheft, of: row.account, NoticedName(of: row), now: now)
       let audit = audited(
         .theftDetected, account: row.account, session: row.id, details: JSONText([("sign", sign.rawValue)]).text,
         at: now)

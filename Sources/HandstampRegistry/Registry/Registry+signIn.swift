@@ -97,7 +97,10 @@ extension Registry {
     let notice: [RegistryChange] =
       if origin.way == .formerSession { [] } else if let client = origin.client {
         try await noticing(client, origin.start.device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
-      } else { try await noticing(origin.start.device, of: account, now: now) }
+      } else {
+        try await noticing(
+          origin.start.device.id, named: NoticedName(text: origin.start.device.name), of: account, now: now)
+      }
     for _ in 0..<Registry.attempts {
       let live = try await liveSessions(of: account.id)
       let upstream = try await expectations(of: origin.upstream, now: now)

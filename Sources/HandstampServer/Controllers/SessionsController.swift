@@ -40,8 +40,7 @@ struct SessionsController: Sendable {
     json.add(
       "sessions",
       rows.map { row in
-        // A client has chosen its name itself, in whatever words.
-        let name = row.client == nil ? language.map { pages.deviceName(row.device.name, in: $0) } : nil
+        let name = language.map { pages.deviceName(row.device.name, client: row.client?.id, in: $0) }
         return row.description(current: context.session.id, group: groups[row.id], name: name)
       })
     return .json(json)

@@ -55,12 +55,13 @@ struct MailWriter: Sendable {
       ("email_changed", Secret(draft.words("email_changed.text", ["to": .text(MailWriter.masked(email))])))
     case .known: ("known", Secret(draft.words("known.text")))
     case .test: ("test", Secret(draft.words("test.text")))
-    case .notice(let notice, let device, let time):
-      (notice.rawValue.replacing("-", with: "_"), text(notice, device, at: time, draft))
+    case .notice(let notice, let noticed, let time): text(notice, noticed, at: time, draft)
     }
   }
 
-  private func text(_ notice: AccountNotice, _ device: String, at time: UnixTime, _ draft: Draft) -> Secret {
+  private func text(
+    _ notice: AccountNotice, _ noticed: NoticedName, at time: UnixTime, _ draft: Draft
+  ) -> (String, Secret) {
     let name = notice.rawValue.replacing("-", with: "_")
     let (text, remedy, link): (String, String, String) =
       switch notice {
@@ -73,12 +74,16 @@ struct MailWriter: Sendable {
         .recoveryCodesMade, .recoveryCodeUsed:
         ("notice", "unless_you_ways", issuer + "/account/security")
       }
+    let device = pages.deviceName(noticed.text, client: noticed.client, in: draft.language)
     let values: PageContext = [
       "subject": .text(draft.words("\(name).subject")),
-      "device": .text(ifPresent: MailWriter.quoted(pages.deviceName(device, in: draft.language))),
+      "device": .text(
+        ifPresent: MailWriter.quoted(device).map { quoted in
+          noticed.client.map { pages.appName($0, named: quoted, in: draft.language) } ?? quoted
+        }),
       "at": PageDates(pages: pages, language: draft.language, now: time).minute(time),
     ]
-    return Secret("\(draft.words("\(text).text", values))\n\n\(draft.words(remedy))\n\(link)")
+    return (name, Secret("\(draft.words("\(text).text", values))\n\n\(draft.words(remedy))\n\(link)"))
   }
 
   /// An address that its owner recognizes, and others cannot use.

@@ -3,7 +3,7 @@ import HandstampPages
 
 /// The name of a browser, for the list of devices: users can choose what the field says, and nothing relies on it.
 struct BrowserName: Sendable, Hashable {
-  /// In English, as it is stored; pages and mails show ``PageWriter/deviceName(_:in:)``.
+  /// In English, as it is stored; pages and mails show ``PageWriter/deviceName(_:client:in:)``.
   let text: String
 
   private static let unknown = "A browser"
@@ -26,7 +26,7 @@ struct BrowserName: Sendable, Hashable {
   }
 
   /// The key and the values of the text for a stored name; `nil` for one that an app or a user has chosen.
-  static func words(for name: String) -> PageText? {
+  fileprivate static func words(for name: String) -> PageText? {
     if name == unknown { return "device.unknown" }
     guard let system = systems.first(where: { name.hasSuffix(" on \($0.1)") })?.1 else { return nil }
     let browser = String(name.dropLast(" on \(system)".count))
@@ -37,9 +37,12 @@ struct BrowserName: Sendable, Hashable {
 }
 
 extension PageWriter {
-  /// Returns the name of a device in the reader's language.
-  func deviceName(_ name: String, in language: String) -> String {
-    BrowserName.words(for: name).map { text($0, in: language) } ?? name
+  /// Returns the name of a device in the reader's language. A client has chosen its name itself, in whatever words.
+  ///
+  /// - Parameter client: the ID of the client whose name it is; `nil` for a device.
+  func deviceName(_ name: String, client: String?, in language: String) -> String {
+    guard client == nil, let words = BrowserName.words(for: name) else { return name }
+    return text(words, in: language)
   }
 }
 #endif

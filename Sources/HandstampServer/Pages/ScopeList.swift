@@ -24,7 +24,7 @@ extension PageWriter {
   ///   - client: the ID of its client, which has chosen that name; `nil` for a browser and the server's own app.
   func sessionName(device: String, client: String?, in language: String) -> String {
     if let client { return appName(client, named: device.isEmpty ? client : device, in: language) }
-    return device.isEmpty ? "–" : deviceName(device, in: language)
+    return device.isEmpty ? "–" : deviceName(device, client: client, in: language)
   }
 
   /// The permissions of a client, in words.

@@ -68,6 +68,34 @@ import Testing
     }
   }
 
+  @Test func `reads a client's own name, also if browsers are called so`() async throws {
+    let post = Post()
+    let client = try ConfiguredClient(
+      id: "app", name: "Firefox on Linux", redirectURIs: ["org.example.app:/back"], scopes: ["profile", "read"])
+    try await run(
+      post,
+      {
+        $0.clients = [client]
+        $0.clientRegistration = StrangerRights(scopes: ["profile"])
+      }
+    ) { test in
+      _ = try await test.signUp(device: "phone")
+      let browser = Browser(test.client.base)
+      _ = try await browser.signIn(at: "/sign-in?lang=de")
+      var own = OAuthApp()
+      let body = #"{"client_name":"A browser","redirect_uris":["http://localhost/cb"]}"#
+      own.id = try #require(try await test.client.post("/oauth/register", json: body).json["client_id"])
+      (own.redirect, own.scope) = ("http://localhost:52001/cb", "profile")
+      for (app, name) in [
+        (OAuthApp(), "“Firefox on Linux”"), (own, "“A browser”, ein Programm, das sich selbst registriert hat"),
+      ] {
+        #expect(try await app.redeem(try await app.code(browser), at: test).status == 200)
+        #expect(await subjects(post, test).last == "Neue Anmeldung in Ihrem Konto")
+        #expect(post.all.last?.text.contains(name) == true, "\(post.all.last?.text ?? "")")
+      }
+    }
+  }
+
   @Test func `is told of a changed password, with the device, and of a reset one`() async throws {
     let post = Post()
     try await run(post) { test in
