@@ -52,16 +52,29 @@ struct Setting<Group: SettingGroup>: Sendable {
     isHidden: Bool = false, isPath: Bool = false, _ parser: SettingParser<Value>,
     apply: @escaping @Sendable (SettingValues<Group>, inout Group) throws(CommandError) -> Void = { _, _ in }
   ) {
-    (self.name, self.about, self.fallback, self.hint, shape) = (name, about, fallback, hint, parser.shape)
+    self.init(
+      name, about, unset: fallback, hint: hint, needsRestart: needsRestart, isHidden: isHidden, isPath: isPath,
+      parsing: parser
+    ) { _, values, settings throws(CommandError) in try apply(values, &settings) }
+  }
+
+  /// - Parameters:
+  ///   - text: the default, as it would be written.
+  ///   - apply: gets the value, which is parsed once, because the file that it names may change; `nil` if there is none.
+  private init<Value: Sendable>(
+    _ name: String, _ about: String, default text: String? = nil, unset fallback: String, hint: String,
+    needsRestart: Bool, isHidden: Bool, isPath: Bool, parsing parser: SettingParser<Value>,
+    apply: @escaping @Sendable (Value?, SettingValues<Group>, inout Group) throws(CommandError) -> Void
+  ) {
+    (self.name, self.about, self.fallback, self.hint, shape) = (name, about, text ?? fallback, hint, parser.shape)
     (self.needsRestart, self.isHidden, self.isPath) = (needsRestart, isHidden, isPath)
     self.apply = { values, settings throws(CommandError) in
-      if let given = values[name] {
-        guard !given.text.allSatisfy(\.isWhitespace), given.text.isPrintable || parser.shape == .secret else {
-          throw CommandError(.usage, "\(given.place) is blank, or has control characters", hint: hint)
-        }
-        guard parser.parse(given.text) != nil else { throw values.refusal(name, parser.words) }
+      guard let given = values[name] else { return try apply(text.flatMap(parser.parse), values, &settings) }
+      guard !given.text.allSatisfy(\.isWhitespace), given.text.isPrintable || parser.shape == .secret else {
+        throw CommandError(.usage, "\(given.place) is blank, or has control characters", hint: hint)
       }
-      try apply(values, &settings)
+      guard let value = parser.parse(given.text) else { throw values.refusal(name, parser.words) }
+      try apply(value, values, &settings)
     }
   }
 
@@ -74,11 +87,10 @@ struct Setting<Group: SettingGroup>: Sendable {
     to place: any WritableKeyPath<Group, Value> & Sendable
   ) {
     self.init(
-      name, about, unset: text ?? fallback, hint: hint ?? parser.hint, needsRestart: needsRestart, isHidden: isHidden,
-      isPath: isPath, parser
-    ) { values, settings throws(CommandError) in
-      guard let value = (values[name]?.text ?? text).flatMap(parser.parse) else { return }
-      settings[keyPath: place] = value
+      name, about, default: text, unset: fallback, hint: hint ?? parser.hint, needsRestart: needsRestart,
+      isHidden: isHidden, isPath: isPath, parsing: parser
+    ) { value, _, settings throws(CommandError) in
+      if let value { settings[keyPath: place] = value }
     }
   }
 

@@ -7,6 +7,7 @@ import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
 import HandstampStorage
+import HandstampSupport
 import Logging
 import Testing
 
@@ -64,6 +65,20 @@ extension RegistryStore {
       #expect(settings.values["host"]?.place == "HANDSTAMP_SERVE_HOST")
       #expect(settings.values["data"]?.place == "\(file), data")
     }
+  }
+
+  @Test func `are parsed once, because the file that one names may be gone the next time`() throws {
+    let reads = Locked(0)
+    let parser = SettingParser<String>("a readable file") { _ in
+      reads.withLock { count in
+        count += 1
+        return count == 1 ? "content" : nil
+      }
+    }
+    var settings = try ServeSettings(flags: ["data": "/x"], environment: [:], file: nil)
+    let values = SettingValues<ServeSettings>(flags: ["host": "/file"], environment: [:])
+    try ServeSetting("host", "a file", hint: "use a file", parser, to: \.host).apply(values, &settings)
+    #expect(settings.host == "content" && reads.withLock { $0 } == 1)
   }
 
   @Test func `that lack a client with live sessions are warned of, with their number`() async throws {
