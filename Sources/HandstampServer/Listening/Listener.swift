@@ -93,7 +93,11 @@ package struct Listener: Service, CustomStringConvertible {
 
   /// Stops accepting. A connection that was accepted is served, so that a client cannot tell a restart from a busy moment.
   private func stop(_ channels: [any Channel]) async {
-    for channel in channels { try? await channel.setOption(.autoRead, value: false).get() }
+    for channel in channels {
+      try? await channel.eventLoop.submit {
+        channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+      }.get()
+    }
     // Connections that the channels have accepted are on their way to other event loops.
     for loop in Listener.group.makeIterator() { try? await loop.submit {}.get() }
     for channel in channels { try? await channel.eventLoop.submit {}.get() }
@@ -163,7 +167,7 @@ package struct Listener: Service, CustomStringConvertible {
   }
 }
 
-/// Reports failures to accept a connection, and pauses after each.
+/// Reports failures to accept a connection, and pauses after each. Stops accepting when the channel is to quiesce.
 ///
 /// swift-nio's `AcceptBackoffHandler` delays the next read only: the one that has failed stays pending, and is repeated at once for as
 /// long as a connection waits.
@@ -171,6 +175,9 @@ final class AcceptWatch: ChannelInboundHandler {
   typealias InboundIn = any Channel
   private let metrics: ServerMetrics
   private let log: ThrottledLogger
+  /// Ends the last pause.
+  private var resumption: Scheduled<Void>?
+  private var isQuiescing = false
 
   init(metrics: ServerMetrics, log: ThrottledLogger) {
     self.metrics = metrics
@@ -183,9 +190,19 @@ final class AcceptWatch: ChannelInboundHandler {
     log.note(.acceptFailed, cause: String(cString: strerror(error.errnoCode)))
     let channel = context.channel
     _ = channel.setOption(.autoRead, value: false)
-    context.eventLoop.scheduleTask(in: TimeAmount(ListenerOptions.acceptPause)) {
+    resumption?.cancel()
+    guard !isQuiescing else { return }
+    resumption = context.eventLoop.scheduleTask(in: TimeAmount(ListenerOptions.acceptPause)) {
       _ = channel.setOption(.autoRead, value: true)
     }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    // It ends here: the bootstrap would close the channel, with the connections that it has accepted and not handed over.
+    guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
+    isQuiescing = true
+    resumption?.cancel()
+    _ = context.channel.setOption(.autoRead, value: false)
   }
 }
 #endif

@@ -222,6 +222,23 @@ final class RequestGate: MiddlewareProtocol, Sendable {
     #expect(isReading == true)
     _ = try? channel.finish()
   }
+
+  @Test(arguments: [true, false])
+  func `has the channel read no more once it is to quiesce, before or after`(isBefore: Bool) throws {
+    let channel = EmbeddedChannel(
+      handlers: [AcceptWatch(metrics: ServerMetrics(), log: ThrottledLogger(LogCapture().logger))])
+    var isReading: Bool? {
+      channel.options.last { $0.option is ChannelOptions.Types.AutoReadOption }?.value as? Bool
+    }
+    let failure = IOError(errnoCode: EMFILE, reason: "accept")
+    if isBefore { channel.pipeline.fireErrorCaught(failure) }
+    channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    #expect(isReading == false)
+    if !isBefore { channel.pipeline.fireErrorCaught(failure) }
+    channel.embeddedEventLoop.advanceTime(by: TimeAmount(ListenerOptions.acceptPause))
+    #expect(isReading == false)
+    _ = try? channel.finish()
+  }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `The log of a flood` {
