@@ -59,7 +59,7 @@ struct SigningKeyRing {
       throw unchangeable(path, error)
     }
     var ring = SigningKeyRing(
-      folder: folder, keys: try SigningKeyFile(path: path).keys(), times: try times(in: folder))
+      folder: folder, keys: try SigningKeyFile(path: path).keys(needsRSA: false), times: try times(in: folder))
     return try body(&ring)
   }
 

@@ -72,7 +72,7 @@ struct Serve: AsyncParsableCommand {
     for warning in settings.warnings {
       logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
     }
-    let watch = SigningKeyWatch(try settings.signingKeyFile.keys(), of: server)
+    let watch = SigningKeyWatch(try settings.signingKeys(), of: server, sharing: settings.database.isShared)
     try await watch.start()
     let reloader = SettingsReloader(
       server: server, store: store, keys: keys, log: log, watch: watch, current: settings,

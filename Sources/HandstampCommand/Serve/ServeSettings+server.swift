@@ -50,7 +50,17 @@ extension ServeSettings {
     }
   }
 
-  var signingKeyFile: SigningKeyFile { SigningKeyFile(path: data + "/signing.pem") }
+  /// Whether there is to be an RSA key. A server with OAuth clients has to support RS256 (RFC 9068 section 2.1, OpenID Connect Core 1.0
+  /// section 15.1). Servers on one database have the key from the beginning, because they have copies of one file.
+  var needsRSA: Bool {
+    !configuration.clients.isEmpty || configuration.clientDocuments != nil || configuration.clientRegistration != nil
+      || database.isShared
+  }
+
+  /// Returns the signing keys of the data folder, which are created the first time.
+  func signingKeys() throws(CommandError) -> SigningKeys {
+    try SigningKeyFile(path: data + "/signing.pem").keys(needsRSA: needsRSA)
+  }
 
   func configuration(logger: Logger) -> ServerConfiguration {
     var configuration: ServerConfiguration = self.configuration
@@ -63,8 +73,8 @@ extension ServeSettings {
     store: any ServerStore, keys: ServerKeys, logger: Logger, metrics: PrometheusMetrics
   ) async throws -> SessionServer {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
-    let signing = try signingKeyFile.keys()
-    if !signing.algorithms.contains(.rs256) {
+    let signing = try signingKeys()
+    if needsRSA, !signing.algorithms.contains(.rs256) {
       logger.warning("No RSA key: signing.pem has none and may not be changed")
     }
     var configuration = configuration(logger: logger)
@@ -79,7 +89,7 @@ extension ServeSettings {
   /// Gives these settings to a running server, as far as they can change while it runs.
   func apply(to server: SessionServer, store: any ServerStore, keys: ServerKeys) async throws {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
-    let signing = try signingKeyFile.keys()
+    let signing = try signingKeys()
     try await ServeSettings.explained {
       try await server.reload(
         configuration(logger: server.configuration.logger), registry: registry, keys: signing, mailer: mailer,

@@ -22,6 +22,9 @@ enum ServerDatabase: Sendable {
         try PostgresAddress(address), folder: data, connections: connections ?? PostgresDatabase.standardConnections))
   }
 
+  /// Whether servers with folders of their own can share it.
+  var isShared: Bool { if case .postgres = self { true } else { false } }
+
   /// Opens it, and creates it the first time.
   func open(keys: ServerKeys?) async throws(RegistryOpenError) -> (store: any ServerStore, keys: ServerKeys) {
     switch self {

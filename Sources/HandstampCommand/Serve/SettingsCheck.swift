@@ -13,16 +13,16 @@ import Logging
 struct SettingsCheck {
   let settings: ServeSettings
 
-  /// - Parameter keys: stand for those of the data folder; drawn by default.
   /// - Throws: the refusal that the start would end with, as far as that can be known without serving the data folder.
-  func run(keys: SigningKeys? = nil) async throws {
+  func run() async throws {
     do throws(ListenError) { try settings.configuration.listener.tls?.check() } catch {
       throw CommandError(.usage, plain("\(error)"), hint: error.hint)
     }
     let limits = settings.limits
     let store = MemoryRegistryStore()
     let registry = Registry(store: store, mint: TokenMint(try ServerKeys.drawn().master), limits: limits)
-    let keys = try keys ?? SigningKeys().withRSAKey()
+    // They stand for those of the data folder.
+    let keys = try settings.needsRSA ? SigningKeys().withRSAKey() : SigningKeys()
     let transport = CommandTransport.make(certificateAuthorities: settings.certificateAuthorities)
     let server = try await ServeSettings.explained {
       try await SessionServer(

@@ -62,7 +62,7 @@ struct SettingsReloader: Sendable {
       where setting.needsRestart && settings.values[setting.name]?.text != former.values[setting.name]?.text {
         logger.warning("Setting needs a restart", metadata: ["handstamp.setting": "\(setting.name)"])
       }
-      let signing = try settings.signingKeyFile.keys()
+      let signing = try settings.signingKeys()
       try await settings.apply(to: server, store: store, keys: keys)
       await watch.replace(by: signing)
       log.level = settings.logLevel

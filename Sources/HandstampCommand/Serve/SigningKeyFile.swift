@@ -9,16 +9,17 @@ import HandstampSupport
 struct SigningKeyFile {
   var path: String
 
-  /// Returns the keys. A new file gets a key of P-256 and one of RSA; a file of an earlier version gets an RSA key beside its
-  /// own keys, unless the server may only read it.
-  func keys() throws(CommandError) -> SigningKeys {
-    guard let known = try load() else { return try create() }
-    guard !known.algorithms.contains(.rs256) else { return known }
+  /// Returns the keys. A new file gets a key of P-256.
+  ///
+  /// - Parameter needsRSA: whether a file without an RSA key gets one, unless the server may only read it. That takes up to a second.
+  func keys(needsRSA: Bool) throws(CommandError) -> SigningKeys {
+    let known = if let keys = try load() { keys } else { try create() }
+    guard needsRSA, !known.algorithms.contains(.rs256) else { return known }
     return try withRSAKey() ?? known
   }
 
   private func create() throws(CommandError) -> SigningKeys {
-    let new = try generated(beside: SigningKeys())
+    let new = SigningKeys()
     // Another server may have been faster.
     do throws(SystemError) {
       try writing(new) { bytes throws(SystemError) in _ = try AtomicFile.create(path, with: bytes) }
@@ -40,7 +41,10 @@ struct SigningKeyFile {
     guard let known = try load() else { throw unusable("was removed") }
     // Another server may have been faster.
     guard !known.algorithms.contains(.rs256) else { return known }
-    let new = try generated(beside: known)
+    let new: SigningKeys
+    do throws(ServerConfigurationError) { new = try known.withRSAKey() } catch {
+      throw unusable("cannot be changed: \(error)")
+    }
     do throws(SystemError) {
       try writing(new) { bytes throws(SystemError) in try AtomicFile.replace(path, with: bytes) }
     } catch { return try unchanged(error) }
@@ -51,12 +55,6 @@ struct SigningKeyFile {
   private func unchanged(_ error: SystemError) throws(CommandError) -> SigningKeys? {
     guard [EACCES, EPERM, EROFS].contains(error.code) else { throw unusable("cannot be changed: \(error.reason)") }
     return nil
-  }
-
-  private func generated(beside keys: SigningKeys) throws(CommandError) -> SigningKeys {
-    do throws(ServerConfigurationError) { return try keys.withRSAKey() } catch {
-      throw unusable("cannot be created: \(error)")
-    }
   }
 
   private func writing(_ keys: SigningKeys, by write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {

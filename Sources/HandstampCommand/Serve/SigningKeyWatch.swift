@@ -16,10 +16,13 @@ final class SigningKeyWatch: Sendable {
   private let registry: Registry
   private let logger: Logger
   private let keys: Locked<NodeKeys>
+  /// Whether there can be servers with another file of keys. Those on one folder may read a key later than this one, which is no fault.
+  private let isSharing: Bool
   /// The server's clock.
   private let now: @Sendable () -> UnixTime
 
-  init(_ keys: SigningKeys, of server: SessionServer) {
+  init(_ keys: SigningKeys, of server: SessionServer, sharing isSharing: Bool) {
+    self.isSharing = isSharing
     now = { server.now() }
     registry = server.registry
     logger = server.configuration.logger
@@ -72,7 +75,7 @@ final class SigningKeyWatch: Sendable {
         hint: "give all of them the same --issuer; if the other one no longer runs, try again in three minutes")
     }
     let unknown = others.reduce(into: Set<String>()) { $0.formUnion(own.unknown(to: $1)) }
-    guard !unknown.isEmpty else { return nil }
+    guard isSharing, !unknown.isEmpty else { return nil }
     return CommandError(
       .failure,
       "another server on this database signs access tokens with other keys (\(unknown.sorted().joined(separator: ", ")))",

@@ -105,13 +105,13 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
 
   @Test func `sign ten minutes after they were added, and not a moment before`() async throws {
     try await ProcessFixture.inFolder { folder in
-      let first = try SigningKeyFile(path: folder + "/signing.pem").keys()
+      let first = try SigningKeyFile(path: folder + "/signing.pem").keys(needsRSA: true)
       #expect(try rotate(folder, at: start) == .next)
       #expect(try states(folder) == [.signing, .next, .signing, .next], "of P-256, then RSA")
       #expect(throws: CommandError.self) { try rotate(folder, at: start.advanced(by: .milliseconds(599_999))) }
       #expect(try rotate(folder, at: after(600)) == .signing)
       #expect(try states(folder) == [.signing, .former, .signing, .former])
-      let keys = try SigningKeyFile(path: folder + "/signing.pem").keys()
+      let keys = try SigningKeyFile(path: folder + "/signing.pem").keys(needsRSA: true)
       #expect(Set(keys.ids).isSuperset(of: first.ids) && !keys.signingIDs.contains(first.ids[0]))
       let id = first.ids[0]
       func retire(at time: UnixTime) throws {
@@ -125,11 +125,19 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
     }
   }
 
+  @Test func `of P-256 alone are rotated as they are`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      _ = try SigningKeyFile(path: folder + "/signing.pem").keys(needsRSA: false)
+      #expect(try rotate(folder, at: start) == .next)
+      #expect(try states(folder) == [.signing, .next])
+    }
+  }
+
   @Test func `are not created by an administrator, nor lost without the file of their times`() async throws {
     try await ProcessFixture.inFolder { folder in
       #expect(throws: CommandError.self) { try states(folder) }
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
-      _ = try SigningKeyFile(path: folder + "/signing.pem").keys()
+      _ = try SigningKeyFile(path: folder + "/signing.pem").keys(needsRSA: true)
       _ = try rotate(folder, at: start)
       try Data(#"{"format":2,"keys":{}}"#.utf8).write(to: URL(fileURLWithPath: folder + "/signing.json"))
       #expect(throws: CommandError.self) { try states(folder) }

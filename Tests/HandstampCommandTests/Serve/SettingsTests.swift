@@ -81,6 +81,20 @@ extension RegistryStore {
     #expect(settings.host == "content" && reads.withLock { $0 } == 1)
   }
 
+  @Test(
+    arguments: [
+      ([:], false), (["client-registration": "profile"], true), (["client-documents": "profile"], true),
+      (["database": "postgresql://db.example.org/x"], true),
+    ] as [([String: String], Bool)])
+  func `ask for an RSA key with clients of others, and for servers that share a database`(
+    flags: [String: String], needsRSA: Bool
+  ) async throws {
+    var settings = try await settings(flags)
+    #expect(settings.needsRSA == needsRSA)
+    settings.configuration.clients = [try ConfiguredClient(id: "wiki", redirectURIs: ["https://wiki.example.org/"])]
+    #expect(settings.needsRSA)
+  }
+
   @Test func `that lack a client with live sessions are warned of, with their number`() async throws {
     try await ProcessFixture.inFolder { folder in
       let settings = try await self.settings(["data": folder])

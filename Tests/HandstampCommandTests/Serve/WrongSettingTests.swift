@@ -1,6 +1,5 @@
 #if Programs
 import Foundation
-import HandstampServer
 import Testing
 
 @testable import HandstampCommand
@@ -96,16 +95,13 @@ import Testing
   ]
 
   /// Returns the refusal of `--check`.
-  private func refusal(
-    of name: String, _ value: String, in folder: String, _ keys: SigningKeys
-  ) async throws -> CommandError? {
+  private func refusal(of name: String, _ value: String, in folder: String) async throws -> CommandError? {
     var flags = ["data": folder + "/data", "issuer": "https://id.example.org", "port": "1"]
     var environment: [String: String] = [:]
     let setting = try #require(ServeSettings.all.first { $0.name == name })
     if setting.isSecret { environment[setting.variable] = value } else { flags[name] = value }
     do {
-      try await SettingsCheck(settings: try ServeSettings(flags: flags, environment: environment, file: nil))
-        .run(keys: keys)
+      try await SettingsCheck(settings: try ServeSettings(flags: flags, environment: environment, file: nil)).run()
       return nil
     } catch { return try #require(error as? CommandError, "\(name) \(value): \(error)") }
   }
@@ -125,11 +121,10 @@ import Testing
       ] {
         try text.write(toFile: "\(folder)/\(name)", atomically: true, encoding: .utf8)
       }
-      let keys = try SigningKeys().withRSAKey()
       for (name, values, words) in Self.rows {
         for value in values {
           let given = value.hasPrefix("@") ? folder + value.dropFirst() : value
-          let refusal = try await refusal(of: name, given, in: folder, keys)
+          let refusal = try await refusal(of: name, given, in: folder)
           #expect(refusal?.message.contains(words) == true, "\(name) \(value): \(refusal?.message ?? "accepted")")
           #expect(refusal?.hint.isEmpty == false, "\(name) \(value)")
           #expect(refusal?.message.contains("hush") != true, "\(name)")
@@ -139,10 +134,9 @@ import Testing
   }
 
   @Test func `is refused whatever it is if it is blank, or has characters that change a line`() async throws {
-    let keys = SigningKeys()
     for setting in ServeSettings.all {
       for value in ["", " ", setting.isSecret ? "\n" : "a\u{7}", setting.isSecret ? "\t" : "a\u{202E}"] {
-        let refusal = try await refusal(of: setting.name, value, in: "/x", keys)
+        let refusal = try await refusal(of: setting.name, value, in: "/x")
         #expect(refusal?.exit == .usage, "\(setting.name) \(value.debugDescription)")
       }
     }
