@@ -37,7 +37,7 @@ let scrypt: Target.Dependency = .product(
   name: "_CryptoExtras", package: "swift-crypto", condition: .when(platforms: [.linux]))
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let openCombine: Target.Dependency = .product(
-  name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
+  name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["Exploration"]))
 
 /// Products of another package, for any of these traits. A single use without a trait would make every app fetch that package.
 func products(_ names: String..., of package: String, with traits: String...) -> [Target.Dependency] {
@@ -79,35 +79,31 @@ let package = Package(
   traits: [
     .trait(name: "Data", description: "HandstampData: one SQLite database per account (GRDB)"),
     .trait(
-      name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)",
+      name: "Server", description: "the session server, and its store in SQLite (Hummingbird, libargon2, GRDB)",
       enabledTraits: ["JOSE"]),
     .trait(
-      name: "TLS", description: "HandstampServer: HTTPS and HTTP/2 without a proxy (NIOSSL, NIOHTTP2)",
-      enabledTraits: ["Server"]),
+      name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
     .trait(
-      name: "Verifier", description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient)",
+      name: "Verifier",
+      description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient, Hummingbird)",
       enabledTraits: ["JOSE", "AsyncHTTPClient"]),
     .trait(
-      name: "Middleware", description: "HandstampVerifier: the verifier as a middleware (Hummingbird)",
-      enabledTraits: ["Verifier"]),
-    .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
-    .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
-    .trait(
-      name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
-    .trait(name: "AsyncHTTPClient", description: "HandstampTransports: HTTP requests over AsyncHTTPClient"),
+      name: "AsyncHTTPClient",
+      description: "HandstampTransports: requests over AsyncHTTPClient; HTTPS at a server without a proxy"),
     .trait(name: "WebSocket", description: "HandstampTransports: WebSocket streams over SwiftNIO"),
     .trait(
       name: "LoopbackRedirect", description: "HandstampTransports: OAuth redirects to a loopback port (SwiftNIO)"),
+    // Of this repository: no other package enables these itself.
+    .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
     .trait(
-      name: "Command", description: "the program handstamp without HTTPS at its server and without the gate",
-      enabledTraits: ["Server", "SQLite", "PostgreSQL", "LoopbackRedirect"]),
+      name: "Command", description: "the program handstamp without the parts that `handstamp --version` names",
+      enabledTraits: ["Server", "PostgreSQL", "LoopbackRedirect"]),
     .trait(
       name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
-      enabledTraits: ["Command", "TLS", "AsyncHTTPClient", "WebSocket", "Middleware"]),
-    .trait(name: "OpenCombine", description: "tests of HandstampUI's ObservableObject adapter on Linux"),
+      enabledTraits: ["Command", "AsyncHTTPClient", "WebSocket", "Verifier"]),
     .trait(
       name: "Exploration",
-      description: "the exhaustive exploration of the protocol, and switches for its faults: for this repository"),
+      description: "tests: the exhaustive exploration of the protocol, switches for its faults, OpenCombine on Linux"),
     .trait(name: "Strict", description: "warnings are errors: for builds of this repository"),
     .default(enabledTraits: []),
   ],
@@ -218,10 +214,10 @@ let package = Package(
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto,
       ]
         + products("Logging", of: "swift-log", with: "Verifier")
-        + products("Hummingbird", of: "hummingbird", with: "Middleware")
-        + products("HTTPTypes", of: "swift-http-types", with: "Middleware")
-        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware")
-        + nio("NIOCore", with: "Middleware"),
+        + products("Hummingbird", of: "hummingbird", with: "Verifier")
+        + products("HTTPTypes", of: "swift-http-types", with: "Verifier")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Verifier")
+        + nio("NIOCore", with: "Verifier"),
       swiftSettings: strict),
     // The pages for browsers: templates and texts, seen by no app.
     .target(
@@ -245,9 +241,10 @@ let package = Package(
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server")
         + nio("NIOHTTP1", "NIOPosix", with: "Server")
         + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", of: "swift-nio-extras", with: "Server")
-        + products("NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "TLS")
-        + products("NIOHTTP2", of: "swift-nio-http2", with: "TLS") + nio("NIOTLS", with: "TLS")
-        + products("NIOSSL", of: "swift-nio-ssl", with: "TLS"),
+        // HTTPS, with what AsyncHTTPClient needs as well.
+        + products("NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "AsyncHTTPClient")
+        + products("NIOHTTP2", of: "swift-nio-http2", with: "AsyncHTTPClient") + nio("NIOTLS", with: "AsyncHTTPClient")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient"),
       swiftSettings: strict),
     // Shared by the stores: keys, and the files beside a database.
     .target(
@@ -257,7 +254,7 @@ let package = Package(
     .target(
       name: "HandstampSQLite",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
-        + grdb("SQLite") + sqlite("SQLite"),
+        + grdb("Server") + sqlite("Server"),
       swiftSettings: strict),
     .target(
       name: "HandstampPostgres",
@@ -436,7 +433,7 @@ let package = Package(
         "HandstampRegistry",
         "HandstampTesting",
       ]
-        + grdb("SQLite"),
+        + grdb("Server"),
       swiftSettings: strict),
     .testTarget(
       name: "HandstampPostgresTests",
@@ -500,7 +497,7 @@ let package = Package(
         "HandstampStorage", "HandstampTransports", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampKeys", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
-      ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
+      ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Command"),
       swiftSettings: strict),
   ]
 )

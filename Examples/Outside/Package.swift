@@ -5,8 +5,7 @@ import PackageDescription
 // a clone.
 let url = Context.environment["HANDSTAMP_URL"] ?? "https://github.com/example/handstamp"
 let traits = [
-  "AsyncHTTPClient", "Command", "Data", "LoopbackRedirect", "Middleware", "PostgreSQL", "Programs", "SQLite", "Server",
-  "TLS", "Verifier", "WebSocket",
+  "AsyncHTTPClient", "Data", "LoopbackRedirect", "PostgreSQL", "Server", "Verifier", "WebSocket",
 ]
 
 func handstamp(_ product: String) -> Target.Dependency { .product(name: product, package: "handstamp") }
@@ -28,7 +27,7 @@ let package = Package(
       name: "EmbeddedServer",
       dependencies: [
         handstamp("HandstampCore"), handstamp("HandstampRegistry"), handstamp("HandstampServer", with: "Server"),
-        handstamp("HandstampSQLite", with: "SQLite"),
+        handstamp("HandstampSQLite", with: "Server"),
         .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Server"])),
       ]),
     .executableTarget(

@@ -1,4 +1,4 @@
-#if SQLite
+#if Server
 import Dispatch
 import GRDB
 import GRDBSQLite

@@ -1,4 +1,4 @@
-#if SQLite
+#if Server
 import GRDB
 import HandstampCore
 import HandstampRegistry

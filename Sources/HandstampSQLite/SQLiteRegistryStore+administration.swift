@@ -1,4 +1,4 @@
-#if SQLite
+#if Server
 import GRDB
 public import HandstampCore
 public import HandstampRegistry

@@ -1,4 +1,4 @@
-#if SQLite
+#if Server
 import HandstampCore
 public import HandstampRegistry
 public import HandstampStorage

@@ -1,4 +1,4 @@
-#if SQLite
+#if Server
 import HandstampRegistry
 public import HandstampStorage
 

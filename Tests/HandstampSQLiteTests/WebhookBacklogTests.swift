@@ -1,4 +1,4 @@
-#if SQLite
+#if Server
 import HandstampCore
 import HandstampRegistry
 import HandstampTesting

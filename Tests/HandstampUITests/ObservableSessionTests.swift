@@ -1,4 +1,4 @@
-#if canImport(Combine) || OpenCombine
+#if canImport(Combine) || Exploration
 import HandstampCore
 import HandstampTesting
 import HandstampUI

@@ -64,8 +64,8 @@ def arguments():
 
 
 def traits():
-    """The conditions of all traits, except the Linux-only one."""
-    return ["-D" + name for name in re.findall(r'\.trait\(\s*name: "(\w+)"', pathlib.Path("Package.swift").read_text()) if name != "OpenCombine"]
+    """The conditions of all traits."""
+    return ["-D" + name for name in re.findall(r'\.trait\(\s*name: "(\w+)"', pathlib.Path("Package.swift").read_text())]
 
 
 def module_maps():

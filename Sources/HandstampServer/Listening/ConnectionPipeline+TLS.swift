@@ -1,4 +1,4 @@
-#if Server && TLS
+#if Server && AsyncHTTPClient
 import NIOCore
 import NIOHTTP2
 import NIOHTTPTypesHTTP2
@@ -113,7 +113,7 @@ private final class ConnectionEnd: ChannelInboundHandler {
 #elseif Server
 import NIOCore
 
-/// Never created without the trait `TLS`: ``TLSFiles`` throws ``ListenError/missingTrait``.
+/// Never created without the trait `AsyncHTTPClient`: ``TLSFiles`` throws ``ListenError/missingTrait``.
 struct SecureContext: Sendable {
   private init() {}
 }

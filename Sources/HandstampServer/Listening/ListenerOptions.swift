@@ -3,7 +3,7 @@
 /// (``SessionServer/run(host:port:stoppingOnSignals:onReady:)``, `handstamp serve`): an app with the server's routes in its own
 /// router configures its own.
 public struct ListenerOptions: Sendable {
-  /// The certificate, for HTTPS with HTTP/1.1 and HTTP/2; needs the trait `TLS`. `nil` (the default) serves plain HTTP/1.1.
+  /// The certificate, for HTTPS with HTTP/1.1 and HTTP/2; needs the trait `AsyncHTTPClient`. `nil` (the default) serves plain HTTP/1.1.
   public var tls: TLSFiles?
   /// Whether plain HTTP is served beyond loopback although ``ServerConfiguration/trustedProxies`` names no proxy that
   /// terminates TLS. Default `false`: passwords and tokens would cross the network in clear.

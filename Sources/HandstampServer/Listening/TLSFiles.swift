@@ -1,15 +1,15 @@
 #if Server
 import HandstampSupport
 
-#if TLS
+#if AsyncHTTPClient
 import NIOSSL
 #endif
 
 /// The files of the server's certificate, in PEM, as certbot writes them (`fullchain.pem`, `privkey.pem`).
 ///
-/// Needs the trait `TLS`: without it, the server does not start with them (``ListenError/missingTrait``). They are read again when
-/// they change, also when a symbolic link to them does: new connections get the new certificate, open ones continue. If the new
-/// files cannot be used, the former ones stay in use.
+/// Needs the trait `AsyncHTTPClient`: without it, the server does not start with them (``ListenError/missingTrait``). They are
+/// read again when they change, also when a symbolic link to them does: new connections get the new certificate, open ones
+/// continue. If the new files cannot be used, the former ones stay in use.
 public struct TLSFiles: Sendable, Hashable {
   /// The path of the certificate, followed by those of the authorities in between.
   public var certificate: String
@@ -29,7 +29,7 @@ public struct TLSFiles: Sendable, Hashable {
 
   /// Reads the files.
   func context() throws(ListenError) -> SecureContext {
-    #if TLS
+    #if AsyncHTTPClient
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMBytes(try TLSFiles.bytes(of: certificate)) } catch {
       throw error as? ListenError ?? .certificate(certificate)
@@ -51,10 +51,10 @@ public struct TLSFiles: Sendable, Hashable {
     #endif
   }
 
-  /// Whether a file is a list of certificates in PEM; without the trait `TLS`, whether it looks like one.
+  /// Whether a file is a list of certificates in PEM; without the trait `AsyncHTTPClient`, whether it looks like one.
   package static func areCertificates(_ path: String) -> Bool {
     guard let content = try? bytes(of: path) else { return false }
-    #if TLS
+    #if AsyncHTTPClient
     return (try? NIOSSLCertificate.fromPEMBytes(content))?.isEmpty == false
     #else
     return String(decoding: content, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----")

@@ -1,4 +1,4 @@
-#if canImport(Combine) || OpenCombine
+#if canImport(Combine) || Exploration
 public import Handstamp
 import HandstampCore
 import Observation

@@ -1,4 +1,4 @@
-#if Middleware
+#if Verifier
 import HandstampCore
 import HandstampSupport
 import HTTPTypes

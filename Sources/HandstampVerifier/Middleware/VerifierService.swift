@@ -1,4 +1,4 @@
-#if Middleware
+#if Verifier
 public import ServiceLifecycle
 
 /// Runs a verifier's feed beside a Hummingbird application: `Application(router: router, services: [VerifierService(verifier)])`.

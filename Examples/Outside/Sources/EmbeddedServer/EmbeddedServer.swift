@@ -1,4 +1,4 @@
-#if Server && SQLite
+#if Server
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
