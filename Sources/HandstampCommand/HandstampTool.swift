@@ -1,5 +1,6 @@
 #if Command
 import ArgumentParser
+import HandstampSupport
 
 /// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.
 struct HandstampTool: AsyncParsableCommand {
@@ -43,22 +44,13 @@ struct HandstampTool: AsyncParsableCommand {
         64  usage error
         126, 127  the program given to exec cannot be run, or was not found
       """,
-    version: version,
+    version: version + (BuildPart.words(without: BuildPart.unbuilt).map { " (\($0))" } ?? ""),
     subcommands: [
       Signup.self, Login.self, AccountsCommand.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, AgentCommand.self, MCPCommand.self, Watch.self,
       Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Completion.self,
-      Serve.self,
-    ] + gate + [Admin.self])
-
-  /// The commands of the trait `Verifier`.
-  private static var gate: [any ParsableCommand.Type] {
-    #if Verifier
-    [GateCommand.self]
-    #else
-    []
-    #endif
-  }
+      Serve.self, GateCommand.self, Admin.self,
+    ])
 
   /// Prints the error and its hint, then exits with the matching code.
   fileprivate static func leave(_ error: any Error, _ arguments: [String]) async -> Never {

@@ -10,8 +10,8 @@ import Foundation
 /// The program in a build without traits.
 @main struct HandstampProgram {
   static func main() {
-    let text = "handstamp: this build has no commands\nhint: swift build --enable-all-traits --product handstamp\n"
-    FileHandle.standardError.write(Data(text.utf8))
+    let hint = "build it with: swift build --product handstamp --traits Programs"
+    FileHandle.standardError.write(Data("handstamp: this build has no commands\nhint: \(hint)\n".utf8))
     exit(1)
   }
 }

@@ -24,12 +24,7 @@ struct AgentClient: Sendable {
 
   init(_ path: String) throws(CommandError) {
     socket = try SocketFile(path, hint: "set \(AgentClient.variable) to the path of the agent's socket")
-    guard let transport = CommandTransport.make(socket: socket.path) else {
-      throw CommandError(
-        .configuration, "this program is built without AsyncHTTPClient, and cannot ask an agent",
-        hint: "use HANDSTAMP_TOKEN")
-    }
-    self.transport = transport
+    transport = try CommandTransport.make(socket: socket.path, namedBy: AgentClient.variable)
   }
 
   /// Returns the agent's answer.

@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampSupport
 import HandstampTransports
 
 #if !AsyncHTTPClient
@@ -30,21 +31,22 @@ enum CommandTransport {
     #if os(Linux)
     if let transport = CurlTransport(network: network) { return transport }
     #endif
-    guard network == nil || network == NetworkSettings() else {
-      return RefusingTransport(
-        NetworkFailure.invalidSettings.error("this program is built without AsyncHTTPClient, which they need"))
+    // URLSession reads none of them: a request that ignored them would be a surprise.
+    if let network = try? network ?? NetworkSettings.environment(), network == NetworkSettings() {
+      return URLSessionTransport()
     }
-    return URLSessionTransport()
+    return RefusingTransport(NetworkFailure.notInBuild.error())
     #endif
   }
 
-  /// Sends every request over the Unix domain socket at this path, whatever host it names. `nil` without AsyncHTTPClient.
-  static func make(socket path: String) -> (any Transport)? {
+  /// Sends every request over the Unix domain socket at this path, whatever host it names.
+  ///
+  /// - Parameter place: The variable that names it, for the refusal of a build without ``BuildPart/agentClient``.
+  static func make(socket path: String, namedBy place: String) throws(CommandError) -> any Transport {
     #if AsyncHTTPClient
-    return AsyncHTTPTransport(unixSocket: path)
-    #else
-    return nil
+    if BuildPart.agentClient.isHere { return AsyncHTTPTransport(unixSocket: path) }
     #endif
+    throw CommandError(.agentClient, at: place)
   }
 }
 #endif

@@ -1,14 +1,18 @@
-#if Command && Verifier
+#if Command
 import ArgumentParser
 import Foundation
 import HandstampCore
 import HandstampServer
 import HandstampSupport
-import HandstampVerifier
 import Logging
 import ServiceLifecycle
 import UnixSignals
 
+#if Verifier
+import HandstampVerifier
+#endif
+
+/// A build without ``BuildPart/gate`` refuses it before it parses the rest.
 struct GateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gate", abstract: "let a proxy ask whether to admit a request",
@@ -29,6 +33,7 @@ struct GateCommand: AsyncParsableCommand {
       so that no client can
       """)
 
+  #if Verifier
   @OptionGroup var flags: SettingFlags<GateSettings>
 
   func run() async throws {
@@ -77,8 +82,10 @@ struct GateCommand: AsyncParsableCommand {
       }
     ) { request, _ in await gate.respond(to: request, logger) }
   }
+  #endif
 }
 
+#if Verifier
 /// The verifier's feed, as long as the gate is open.
 private struct FollowedFeed: Service, CustomStringConvertible {
   let verifier: TokenVerifier
@@ -88,4 +95,5 @@ private struct FollowedFeed: Service, CustomStringConvertible {
     await cancelWhenGracefulShutdown { await verifier.run() }
   }
 }
+#endif
 #endif

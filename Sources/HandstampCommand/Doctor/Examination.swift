@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// Examines an installation without changing it.
@@ -42,6 +43,7 @@ struct Examination: Sendable {
 
   private mutating func program() {
     ok("version", "handstamp \(HandstampTool.version)")
+    if let words = BuildPart.words(without: BuildPart.lacking) { note("build", words, hint: BuildPart.hint) }
     add(.descriptors(limit: sysconf(Int32(_SC_OPEN_MAX)), inherited: Inheritance.current.fileCount))
     if EnvironmentToken.current != nil {
       note(

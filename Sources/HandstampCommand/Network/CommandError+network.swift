@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampSupport
 import HandstampTransports
 
 extension CommandError {
@@ -19,7 +20,7 @@ extension NetworkFailure {
     case .proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost: .network
     case .proxyWantsCredentials, .proxyRefusesCredentials, .socksWantsCredentials, .credentialsUnreadable, .intercepted,
       .wantsCertificate, .certificateUntrusted, .certificateExpired, .certificateUnverified, .certificateOfAnotherHost,
-      .authoritiesUnreadable, .certificateUnreadable, .certificateMismatch, .invalidSettings:
+      .authoritiesUnreadable, .certificateUnreadable, .certificateMismatch, .invalidSettings, .notInBuild:
       .configuration
     }
   }
@@ -33,7 +34,7 @@ extension NetworkFailure {
     case .intercepted, .wantsCertificate, .certificateUntrusted, .certificateExpired, .certificateUnverified,
       .certificateOfAnotherHost, .authoritiesUnreadable, .certificateUnreadable, .certificateMismatch:
       "certificate"
-    case .invalidSettings: "network"
+    case .invalidSettings, .notInBuild: "network"
     }
   }
 
@@ -65,6 +66,7 @@ extension NetworkFailure {
       "use the key of that certificate: handstamp login --client-certificate FILE --client-key FILE"
     case .invalidSettings:
       "use http://HOST:PORT or socks5://HOST:PORT, or unset the variable; see: handstamp login --help"
+    case .notInBuild: BuildPart.hint
     }
   }
 }

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampTransports
 
 /// Options for how an account reaches its server, remembered with it.
@@ -26,6 +27,7 @@ struct NetworkOptions: ParsableArguments {
   func network(
     over known: NetworkRecord?, credentials: () async throws(CommandError) -> Secret?
   ) async throws(CommandError) -> (NetworkRecord?, Secret?) {
+    if isGiven, !BuildPart.network.isHere { throw CommandError(.network) }
     var record = known ?? NetworkRecord()
     if let proxy { record.proxy = try parse(proxy) }
     var secret: Secret?

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampServer
+import HandstampSupport
 
 #if AsyncHTTPClient
 import HandstampTransports
@@ -9,12 +10,13 @@ import HandstampTransports
 
 extension PinnedNetwork {
   /// Resolves hosts as the system does, and connects to the address that was checked: a second look at the name could find another.
-  /// `nil` where the program is built without AsyncHTTPClient, which connects to one address alone.
+  /// `nil` in a build without ``BuildPart/webhooks``.
   ///
   /// - Parameter certificateAuthorities: a file in PEM with the authorities to trust; `nil` trusts the system's.
   static func internet(certificateAuthorities: String?) -> PinnedNetwork? {
     #if AsyncHTTPClient
-    PinnedNetwork(
+    guard BuildPart.webhooks.isHere else { return nil }
+    return PinnedNetwork(
       resolve: { await resolve($0) },
       connect: { host, address in
         AsyncHTTPTransport(
@@ -22,7 +24,7 @@ extension PinnedNetwork {
       },
       close: { await ($0 as? AsyncHTTPTransport)?.shutdown() })
     #else
-    nil
+    return nil
     #endif
   }
 

@@ -47,6 +47,7 @@ struct ServeSettings: Sendable {
 
   init(flags: [String: String], environment: [String: String], file: String?) throws(CommandError) {
     self.init(try SettingValues<ServeSettings>(flags: flags, environment: environment, file: file), file: file)
+    try BuildPart.check(values)
     guard !data.isEmpty else { throw CommandError(.usage, "missing data folder", hint: "add --data DIR") }
     let authorities = values["ca-certificates"] == nil ? ProcessEnvironment["SSL_CERT_FILE"] : nil
     try values.requireOwn([file, authorities, issuerFile].compactMap { $0 })

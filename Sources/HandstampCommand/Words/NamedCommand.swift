@@ -1,5 +1,6 @@
 #if Command
 import ArgumentParser
+import HandstampSupport
 
 /// A default subcommand with an argument: the first word may be that instead of a subcommand.
 protocol TakesFirstWord: ParsableCommand {}
@@ -34,8 +35,10 @@ struct NamedCommand {
   /// Prints its help.
   var help: String { path.joined(separator: " ") + " --help" }
 
-  /// - Throws: A refusal that names the nearest subcommand. The parser would call the word an unexpected argument.
+  /// - Throws: A refusal that names the nearest subcommand, or the part that this build lacks. The parser would call the word an unexpected
+  ///   argument.
   func check() throws(CommandError) {
+    try BuildPart.check(command: path.dropFirst().joined(separator: " "))
     guard let unknown else { return }
     let words = path.dropFirst() + [unknown.name]
     throw CommandError(

@@ -1,4 +1,6 @@
 #if Server
+import HandstampSupport
+
 /// A reason why a server does not listen.
 public enum ListenError: Error, Sendable, Hashable, CustomStringConvertible {
   /// Passwords and tokens would cross a network unencrypted.
@@ -15,7 +17,7 @@ public enum ListenError: Error, Sendable, Hashable, CustomStringConvertible {
   case key(String)
   /// The key is not the certificate's.
   case mismatch(certificate: String, key: String)
-  /// The package was built without the trait `TLS`.
+  /// The package was built without the trait `AsyncHTTPClient`, which brings TLS.
   case missingTrait
 
   public var description: String {
@@ -27,7 +29,7 @@ public enum ListenError: Error, Sendable, Hashable, CustomStringConvertible {
     case .certificate(let path): "\(path) has no certificate in PEM"
     case .key(let path): "\(path) has no private key in PEM"
     case .mismatch(let certificate, let key): "the key in \(key) does not belong to the certificate in \(certificate)"
-    case .missingTrait: "this program was built without TLS"
+    case .missingTrait: BuildPart.https.refusal
     }
   }
 
@@ -42,7 +44,7 @@ public enum ListenError: Error, Sendable, Hashable, CustomStringConvertible {
     case .certificate: "name the chain, such as fullchain.pem, which begins with -----BEGIN CERTIFICATE-----"
     case .key: "name the key without a passphrase, such as privkey.pem"
     case .mismatch: "name a certificate and a key that were issued together"
-    case .missingTrait: "build it with the package's trait TLS, or let a proxy in front terminate TLS"
+    case .missingTrait: "add the package's trait AsyncHTTPClient, or let a proxy in front terminate TLS"
     }
   }
 }

@@ -26,6 +26,8 @@ package enum NetworkFailure: String, Sendable, CaseIterable {
   case certificateMismatch = "the client certificate and its key do not belong together"
   case credentialsUnreadable = "the user name and password of the proxy cannot be read"
   case invalidSettings = "the settings of the network are not valid"
+  /// As ``BuildPart/network`` says it.
+  case notInBuild = "the use of proxies and of certificates in PEM is not in this build"
 
   /// The failure as an error, with details behind a colon.
   package func error(_ details: String? = nil) -> TransportError {
