@@ -40,7 +40,7 @@ public struct ServerConfiguration: Sendable {
   package var clientDocuments: ClientDocumentSettings?
   /// The rights of clients that register themselves (RFC 7591); `nil` lets none of them do so.
   package var clientRegistration: StrangerRights?
-  /// The way to receivers of webhooks; `nil` tells none.
+  /// The way to receivers of webhooks; `nil` refuses to add one, see ``AdministrationError/webhooksNotSent``.
   package var webhookNetwork: PinnedNetwork?
   /// The administrators of the server over HTTP, at `/admin/v1`. Empty by default: then there are no such routes.
   public var administrators: [Administrator] = []

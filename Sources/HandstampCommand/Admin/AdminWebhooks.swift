@@ -29,7 +29,7 @@ struct AdminWebhooks: AsyncParsableCommand {
           Column("format", \.webhook.settings.format.rawValue),
           Column("events") { $0.webhook.settings.events.map(\.rawValue).sorted() },
           Column("allowPrivate", \.webhook.settings.allowsPrivate),
-          Column("state", as: "STATE") { $0.webhook.isGone ? "gone" : "active" },
+          Column("state", as: "STATE", \.state),
           Column("backlog", as: "BACKLOG", \.backlog),
           Column("heldAccounts", \.webhook.held),
           Column("delivered", \.webhook.delivered),

@@ -32,7 +32,8 @@ extension AdminWebhooks {
         try await Task.sleep(for: .milliseconds(500))
       }
       throw CommandError(
-        .failure, "the server has not sent it yet", hint: "start handstamp serve; it sends the message then")
+        .failure, "the server has not sent it yet",
+        hint: "start handstamp serve, which sends it then; if it runs, see its log")
     }
   }
 

@@ -2,6 +2,7 @@
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
+import HandstampSupport
 
 extension CommandError {
   init(_ error: AdministrationError) {
@@ -56,6 +57,7 @@ extension CommandError {
         .usage, "not a valid \(field)",
         hint: "name: lower-case letters, digits and -; URL: https, or http with --allow-private",
         code: "invalid_webhook")
+    case .webhooksNotSent: self.init(BuildPart.webhooks)
     case .notOffered:
       self.init(
         .failure, "this server does not manage accounts", hint: "use the app that does", code: "not_offered")

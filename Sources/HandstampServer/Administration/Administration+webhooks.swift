@@ -10,6 +10,8 @@ extension Administration {
     public let backlog: Int64
     /// The events that it has not taken for a day, the oldest first.
     public let deadLetters: [DeadLetter]
+    /// `active`; `gone` if the receiver said so; `unsent` if this server, or its build, sends none.
+    package let state: String
   }
 
   /// Returns the webhooks, the oldest first.
@@ -18,7 +20,10 @@ extension Administration {
     var states: [WebhookState] = []
     for webhook in try await ask(try await registry.webhooks()) {
       let letters = try await ask(try await registry.deadLetters(of: webhook.name))
-      states.append(WebhookState(webhook: webhook, backlog: webhook.backlog(newest: newest), deadLetters: letters))
+      let state = !sendsWebhooks ? "unsent" : webhook.isGone ? "gone" : "active"
+      states.append(
+        WebhookState(
+          webhook: webhook, backlog: webhook.backlog(newest: newest), deadLetters: letters, state: state))
     }
     return states
   }
@@ -27,8 +32,9 @@ extension Administration {
   ///
   /// - Returns: the secret of its signatures, as receivers are given it; `nil` for security event tokens. It is never shown again.
   /// - Throws: ``AdministrationError/invalidWebhook(_:)``, ``AdministrationError/webhookExists``,
-  ///   ``AdministrationError/tooManyWebhooks``.
+  ///   ``AdministrationError/tooManyWebhooks``, ``AdministrationError/webhooksNotSent``.
   public func addWebhook(_ settings: Webhook.Settings) async throws(AdministrationError) -> Secret? {
+    guard sendsWebhooks else { throw .webhooksNotSent }
     guard settings.hasValidName else { throw .invalidWebhook("name") }
     guard settings.address != nil else { throw .invalidWebhook("url") }
     guard settings.audience.map({ (1...1024).contains($0.utf8.count) }) ?? true else {
@@ -56,6 +62,7 @@ extension Administration {
   /// Sends events again: those from `first` on, or with `nil` at once those that wait for another attempt. Also a receiver that was gone
   /// is told again.
   public func replayWebhook(_ name: String, from first: EventID? = nil) async throws(AdministrationError) {
+    guard sendsWebhooks else { throw .webhooksNotSent }
     guard try await ask(try await registry.restartWebhook(name, from: first, now: now())) != nil else {
       throw .webhookNotFound
     }
@@ -67,6 +74,7 @@ extension Administration {
   /// - Returns: the ID of the message.
   @discardableResult
   public func testWebhook(_ name: String) async throws(AdministrationError) -> String {
+    guard sendsWebhooks else { throw .webhooksNotSent }
     guard let id = try await ask(try await registry.testWebhook(name)) else { throw .webhookNotFound }
     return id
   }

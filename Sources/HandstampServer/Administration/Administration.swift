@@ -2,6 +2,7 @@
 import Foundation
 public import HandstampCore
 public import HandstampRegistry
+import HandstampSupport
 
 /// An operator's work with a server's accounts and sessions: the one implementation behind `handstamp admin` and the HTTP API.
 ///
@@ -17,6 +18,7 @@ public struct Administration: Sendable {
   let policy: PasswordPolicy
   let hasDirectory: Bool
   let hasMailer: Bool
+  let sendsWebhooks: Bool
   /// The template for links.
   let link: String?
   /// The IDs of those configured clients that have no users: they are the subjects of their tokens.
@@ -29,14 +31,14 @@ public struct Administration: Sendable {
 
   init(
     _ registry: Registry, configuration: ServerConfiguration, passwords: PasswordPool, hasDirectory: Bool,
-    hasMailer: Bool = true, now: @escaping @Sendable () -> UnixTime,
+    hasMailer: Bool = true, sendsWebhooks: Bool, now: @escaping @Sendable () -> UnixTime,
     announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void,
     knows: @escaping @Sendable (_ client: String) -> Bool
   ) {
     self.registry = registry
     self.passwords = passwords
     policy = configuration.policyOfPasswords
-    (self.hasDirectory, self.hasMailer) = (hasDirectory, hasMailer)
+    (self.hasDirectory, self.hasMailer, self.sendsWebhooks) = (hasDirectory, hasMailer, sendsWebhooks)
     link = configuration.mail.link
     configuredMachines = Set(configuration.clients.filter { $0.flows.contains(where: \.isForMachines) }.map(\.id))
     self.now = now
@@ -54,8 +56,8 @@ public struct Administration: Sendable {
   ) {
     self.init(
       registry.acting(as: actor), configuration: configuration,
-      passwords: PasswordPool(parameters: configuration.passwords.hashing), hasDirectory: false, now: configuration.now,
-      announce: { _, _ in },
+      passwords: PasswordPool(parameters: configuration.passwords.hashing), hasDirectory: false,
+      sendsWebhooks: BuildPart.webhooks.isHere, now: configuration.now, announce: { _, _ in },
       // Without an entry, nothing is known of the clients; some describe or register themselves.
       knows: { [clients = configuration.clients] id in
         clients.isEmpty || ClientURL(id) != nil || RegisteredClient.isID(id) || clients.contains { $0.id == id }

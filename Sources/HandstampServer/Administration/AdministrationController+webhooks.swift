@@ -80,7 +80,7 @@ extension Administration.WebhookState {
     json.add("events", settings.events.map(\.rawValue).sorted())
     json.add("audience", ifPresent: settings.audience)
     json.add("allow_private", settings.allowsPrivate)
-    json.add("state", webhook.isGone ? "gone" : "active")
+    json.add("state", state)
     json.add("position", webhook.cursor.rawValue)
     json.add("backlog", backlog)
     json.add("held_accounts", Int64(webhook.held))

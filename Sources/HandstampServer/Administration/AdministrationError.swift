@@ -28,6 +28,8 @@ public enum AdministrationError: Error, Sendable, Hashable {
   case tooManyWebhooks
   /// The field of that name is not valid.
   case invalidWebhook(String)
+  /// The server sends no webhooks: it is embedded in an app, or its build lacks them.
+  case webhooksNotSent
   /// The app keeps its accounts itself, see ``AccountDirectory``.
   case notOffered
   /// Mail is not set up.
@@ -57,6 +59,7 @@ extension ProblemError {
       case .webhookExists: ProblemError(.conflict, "webhook_exists", "A webhook with this name already exists")
       case .tooManyWebhooks: ProblemError(.conflict, "too_many_webhooks", "There are too many webhooks")
       case .invalidWebhook(let field): .invalidRequest("\(field): not valid.")
+      case .webhooksNotSent: .noWebhooks
       case .notOffered: .notOffered("This server does not manage accounts")
       case .noMailer: .notOffered("Mail is not set up on this server")
       case .busy: .busy

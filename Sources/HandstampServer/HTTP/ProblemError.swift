@@ -146,6 +146,13 @@ extension ProblemError {
 
   static let noApple = notOffered("Sign in with Apple is not set up on this server")
 
+  /// `handstamp serve` sends them, unless its build lacks that.
+  static var noWebhooks: ProblemError {
+    let part = BuildPart.webhooks
+    let detail = part.isHere ? "Serve its store with handstamp serve." : "\(part.refusal); \(BuildPart.hint)"
+    return ProblemError(.forbidden, "not_offered", "This server sends no webhooks", detail: detail)
+  }
+
   static func notOffered(_ title: String) -> ProblemError { ProblemError(.forbidden, "not_offered", title) }
 
   static let emailTaken = ProblemError(.conflict, "email_taken", "An account with this email address already exists")

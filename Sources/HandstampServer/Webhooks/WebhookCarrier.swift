@@ -31,6 +31,7 @@ struct WebhookCarrier: NamedService {
 
   func run() async throws {
     guard let network = server.configuration.webhookNetwork else {
+      await warnOfWebhooks()
       try? await gracefulShutdown()
       return
     }
@@ -47,6 +48,18 @@ struct WebhookCarrier: NamedService {
       }
       return (WebhookCarrier.interval, !queue.isEmpty)
     }
+  }
+
+  /// Another program may have added them.
+  private func warnOfWebhooks() async {
+    let names = await server.attempt("webhook") { try await server.registry.webhooks().map(\.name) } ?? []
+    guard !names.isEmpty else { return }
+    logger.warning(
+      "Webhooks are not sent",
+      metadata: [
+        "handstamp.webhooks": "\(names.joined(separator: " "))",
+        "handstamp.cause": "\(ProblemError.noWebhooks.detail ?? "")",
+      ])
   }
 
   /// The webhooks with something to send, which no other server sends.

@@ -202,7 +202,9 @@ import Testing
     "https://crm.example.org\\@127.0.0.1/", "https://crm.example.org/#a", "https://crm.ex ample.org/",
     "https://ü.example/",
   ]) func `cannot have a URL that two programs would read differently`(url: String) async throws {
-    try await AdministeredServer.run { admin, _ async throws in
+    try await AdministeredServer.run {
+      $0.webhookNetwork = .local("127.0.0.1")
+    } body: { admin, _ async throws in
       let url = url.replacing("\\", with: "\\\\")
       #expect(try await admin.post("/webhooks", json: #"{"name":"crm","url":"\#(url)"}"#).status == 400)
       #expect(try await admin.post("/webhooks", json: #"{"name":"CRM","url":"https://a.example/"}"#).status == 400)
@@ -210,7 +212,9 @@ import Testing
   }
 
   @Test func `is added once by a name, and removed`() async throws {
-    try await AdministeredServer.run { admin, _ async throws in
+    try await AdministeredServer.run {
+      $0.webhookNetwork = .local("127.0.0.1")
+    } body: { admin, _ async throws in
       let body = #"{"name":"crm","url":"https://crm.example.org/","events":["session.ended"]}"#
       #expect(try await admin.post("/webhooks", json: body).status == 201)
       #expect(try await admin.post("/webhooks", json: body).status == 409)
@@ -222,6 +226,31 @@ import Testing
       }
       #expect(try await admin.actions().suffix(2) == ["webhook.added", "webhook.removed"])
     }
+  }
+
+  /// A server in another program has no network for them, and neither has that of a build without ``BuildPart/webhooks``.
+  @Test func `is refused by a server that would not tell it, and named in its log if it is stored`() async throws {
+    var random = SystemRandomNumberGenerator()
+    let (store, keys) = (FaultyStore(), try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let hook = Webhook.Settings(name: "crm", url: "https://crm.example.org/")
+    _ = try await Registry(store: store, mint: TokenMint(keys)).addWebhook(hook, now: .current)
+    var logs: LogCapture?
+    try await AdministeredServer.run(store: store) { admin, test in
+      logs = test.logs
+      for answer in [
+        try await admin.post("/webhooks", json: #"{"name":"b","url":"https://crm.example.org/"}"#),
+        try await admin.send("POST", "/webhooks/crm/replay"), try await admin.send("POST", "/webhooks/crm/test"),
+      ] {
+        #expect(answer.status == 403 && answer.json["code"] == "not_offered")
+      }
+      let states = try await admin.get("/webhooks").json[list: "webhooks"]
+      #expect(states.count == 1 && states.first?["state"] == "unsent")
+    }
+    let line = try #require(logs?.entries.first { $0.message == "Webhooks are not sent" })
+    #expect(line.level == .warning && line.metadata["handstamp.webhooks"] == "crm")
+    #expect(line.metadata["handstamp.cause"] == "Serve its store with handstamp serve.")
+    let detail = BuildPart.$lacking.withValue([.webhooks]) { ProblemError.noWebhooks.detail }
+    #expect(detail == "sending webhooks is not in this build; \(BuildPart.hint)")
   }
 }
 #endif
