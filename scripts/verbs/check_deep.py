@@ -1,10 +1,10 @@
-"""ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the release build, the package,
-all attacks, all programs of others, all languages. Stops at the first that fails; --from goes on there."""
+"""ThreadSanitizer, the build of `make run`, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the
+release build, the package, all attacks, all programs of others, all languages. Stops at the first that fails; --from goes on there."""
 import subprocess, sys
 
 from kit import build
 
-NEEDS = ["--tests"]
+NEEDS, LEAN = ["--tests"], ["--traits", "Command,Exploration,Strict", "--scratch-path", ".build/lean", *build.QUICK]
 SANITIZED = "HandstampTests|HandstampCoreTests|HandstampVaultsTests"
 LONG = "fifty expiries|on its way into the vault|is fixed by the command|Ten thousand sessions|GuideMovesTests|A process that moves the key|A move of the key"
 VERBS = ["plain", "apple", "outside --deep", "build --release", "instructions --release", "instructions --webhooks", "explore", "diagram --check", "pictures --check", "schemathesis", "dist-check",
@@ -16,8 +16,8 @@ def options(parser):
     parser.add_argument("--from", dest="begin", metavar="VERB", help="leaves out what comes before")
 
 
-def test(*words, is_optimized=True, **surroundings):
-    return subprocess.run([build.SWIFT, "test", *build.ALL, *words], env={**build.environment(is_optimized), **surroundings}).returncode
+def test(*words, is_optimized=True, parts=build.ALL, **surroundings):
+    return subprocess.run([build.SWIFT, "test", *parts, *words], env={**build.environment(is_optimized), **surroundings}).returncode
 
 
 def main(options):
@@ -28,7 +28,7 @@ def main(options):
             sys.exit(f"check-deep: no verb {options.begin}\nhint: one of {' '.join(begin)}")
         verbs = verbs[begin.index(options.begin):]
     elif test("-debug-info-format", "dwarf", "--sanitize=thread", "--scratch-path", ".build/tsan", "--filter", SANITIZED, is_optimized=False,
-              TSAN_OPTIONS="suppressions=scripts/tsan-suppressions") or test("--filter", LONG, HANDSTAMP_DEEP="1"):
+              TSAN_OPTIONS="suppressions=scripts/tsan-suppressions") or test("--filter", LONG, HANDSTAMP_DEEP="1") or test("--filter", "A part that a build lacks", parts=LEAN):
         return 1
     for verb in verbs:
         print(f"\n== {verb}", flush=True)

@@ -1,0 +1,122 @@
+#if Command
+import ArgumentParser
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampStorage
+import HandstampSupport
+import HandstampTransports
+import Testing
+
+@testable import HandstampCommand
+
+/// For every build of the command: that of the tests lacks nothing, and `make check-deep` tests that of `make run` by these. They also act
+/// as the builds that lack one part each.
+@Suite(.timeLimit(.minutes(10))) struct `A part that a build lacks` {
+  @Test func `is one that it has no code for`() throws {
+    #expect(BuildPart.lacking == BuildPart.unbuilt)
+    #expect((PinnedNetwork.internet(certificateAuthorities: nil) != nil) == BuildPart.webhooks.isHere)
+    #expect(BuildPart.clientDocuments.isHere == BuildPart.webhooks.isHere)
+    let agent = try? CommandTransport.make(socket: "/no/agent.sock", namedBy: AgentClient.variable)
+    #expect((agent != nil) == BuildPart.agentClient.isHere)
+    #expect(GateCommand.helpMessage().contains("--issuer") == BuildPart.gate.isHere)
+    var fault: ListenError?
+    do throws(ListenError) { try TLSFiles(certificate: "/no/such", key: "/no/such").check() } catch { fault = error }
+    #expect((fault != .missingTrait) == BuildPart.https.isHere)
+  }
+
+  @Test(arguments: BuildPart.allCases)
+  func `is refused by name at each setting of the server that needs it, and at no other`(part: BuildPart) {
+    var refused: [String] = []
+    BuildPart.$lacking.withValue([part]) {
+      for setting in ServeSettings.all {
+        do throws(CommandError) {
+          _ = try ServeSettings(flags: ["data": "/x"], environment: [setting.variable: "x"], file: nil)
+        } catch {
+          guard error.code == "not_in_build" else { continue }
+          #expect(error == CommandError(part, at: setting.variable))
+          #expect(error.message == "\(setting.variable): \(part.name) is not in this build")
+          refused.append(setting.name)
+        }
+      }
+    }
+    #expect(refused.sorted() == part.settings.sorted())
+  }
+
+  @Test(arguments: BuildPart.allCases)
+  func `is refused by name at each subcommand that needs it, and at no other`(part: BuildPart) {
+    var refused: [String] = []
+    BuildPart.$lacking.withValue([part]) {
+      var next: [(path: [String], command: any ParsableCommand.Type)] = [([], HandstampTool.self)]
+      while let (path, command) = next.popLast() {
+        do throws(CommandError) { try NamedCommand(in: path).check() } catch {
+          #expect(error == CommandError(part))
+          refused.append(path.joined(separator: " "))
+        }
+        next += command.configuration.subcommands.map { (path + [$0.configuration.commandName ?? ""], $0) }
+      }
+    }
+    #expect(refused.sorted() == part.commands.sorted())
+  }
+
+  @Test(arguments: [
+    "proxy", "proxy-credentials-file", "client-certificate", "client-key", "client-key-passphrase-file",
+  ])
+  func `is refused by name at each option of a network`(option: String) async throws {
+    let options = try NetworkOptions.parse(["--\(option)", "/x"])
+    #expect(Mirror(reflecting: options).children.count == 5)
+    await BuildPart.$lacking.withValue([.network]) {
+      await #expect(throws: CommandError(.network)) {
+        _ = try await options.network(over: nil) { () throws(CommandError) in nil }
+      }
+    }
+    // An account's stored network, and that of the environment.
+    #expect(NetworkFailure.notInBuild.rawValue == BuildPart.network.refusal)
+    #expect(NetworkFailure.notInBuild.hint == BuildPart.hint)
+  }
+
+  @Test func `is refused by name where an agent's socket is given`() {
+    BuildPart.$lacking.withValue([.agentClient]) {
+      #expect(throws: CommandError(.agentClient, at: "HANDSTAMP_AGENT")) { _ = try AgentClient("/no/agent.sock") }
+    }
+  }
+
+  @Test(arguments: [[], [.webhooks], BuildPart.unbuilt] as [Set<BuildPart>])
+  func `adds no webhook that its server would not tell`(lacking: Set<BuildPart>) async throws {
+    try await BuildPart.$lacking.withValue(lacking.union(BuildPart.unbuilt)) {
+      let settings = try ServeSettings(flags: ["data": "/x"], environment: [:], file: nil)
+      let server = try await SessionServer(
+        configuration: settings.configuration,
+        registry: Registry(store: MemoryRegistryStore(), mint: TokenMint(try ServerKeys.drawn().master)),
+        keys: SigningKeys())
+      let hook = Webhook.Settings(name: "crm", url: "https://crm.example.org/")
+      for administration in [
+        server.administration(by: .server()), Administration(server.registry, by: .server()),
+      ] {
+        var refusal: AdministrationError?
+        do throws(AdministrationError) {
+          _ = try await administration.addWebhook(hook)
+          try await administration.testWebhook("crm")
+          try await administration.replayWebhook("crm")
+          try await administration.removeWebhook("crm")
+        } catch { refusal = error }
+        #expect(refusal == (BuildPart.webhooks.isHere ? nil : .webhooksNotSent))
+      }
+    }
+  }
+
+  @Test func `is named by the version and the doctor`() async {
+    let (parts, words): (Set<BuildPart>, _) = ([.https, .gate], "build without the gate, HTTPS at the server")
+    #expect(BuildPart.words(without: []) == nil)
+    #expect(BuildPart.words(without: parts) == words)
+    let version = HandstampTool.configuration.version
+    let whole = HandstampTool.version
+    #expect(version == (BuildPart.words(without: BuildPart.unbuilt).map { "\(whole) (\($0))" } ?? whole))
+    let findings = await BuildPart.$lacking.withValue(parts) {
+      await Examination.findings(of: Home(path: "/no/such/home"))
+    }
+    #expect(findings.contains(.note("build", words, hint: BuildPart.hint)))
+  }
+}
+#endif
