@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampRegistry

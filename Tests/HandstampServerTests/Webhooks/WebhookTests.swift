@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampSupport
 import HTTPTypes
 import Hummingbird
+import Logging
 import Testing
 
 @testable import HandstampRegistry
