@@ -157,7 +157,8 @@ import Testing
     let node = try database.node(folder.path)
     await #expect(throws: error) { try await node.createTables(keys: try ServerKeys.drawn()) }
     #expect(try database.sql(tables) == before)
-    #expect(try database.sql("SELECT count(*) || ' ' || max(id) FROM handstamp.instance, handstamp.ticket") == "1 old")
+    let rows = "SELECT count(*) || ' ' || max(i.id) FROM handstamp.instance i, handstamp.ticket"
+    #expect(try database.sql(rows) == "1 old")
   }
 
   @Test func `refuses keys that are not the database's, and creates none beside one in use`() async throws {

@@ -1,4 +1,4 @@
-#if SQLite
+#if Server
 import Foundation
 import GRDB
 import HandstampCore

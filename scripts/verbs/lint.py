@@ -35,6 +35,15 @@ def unexplained():
             before = line
 
 
+def untraited():
+    """A condition on a trait that Package.swift does not have leaves out its code in every build."""
+    known = {*re.findall(r'\.trait\(\s*name: "(\w+)"', read("Package.swift")), "DEBUG"}
+    for line in lines(swift("Sources", "Tests"), r"^ *#(if|elseif) [^(]*$"):
+        names = re.findall(r"\b[A-Z]\w+", line.split("#", 1)[1])
+        if set(names) - known:
+            yield line
+
+
 def unlimited():
     for path in swift("Tests", "Examples/*/Tests"):
         for found in re.finditer(r"^(?:@MainActor )?@Suite.*(?:(?<=\()\n.*)?", read(path), re.M):
@@ -191,6 +200,7 @@ def rules():
             f"{path}:{number}" for path in swift("Tests/AppleStubs") for number in platforms.unstated(read(path))),
         "tests poll by othersFirst(until:), which ends with its task": lines(tests, r"while .*\{ await (othersFirst|Task\.yield)\(\) \}"),
         "tests do not sleep": lines(tests, r"Task\.sleep|usleep\(|Thread\.sleep|[^.]\bsleep\([0-9]"),
+        "conditions name traits of Package.swift": untraited(),
         "suites have a time limit, which nested ones inherit": unlimited(),
         "tests without an expectation": expectations.missing(),
         "docs/features.md names tests that do not exist": unknown_suites(),
