@@ -110,14 +110,12 @@ struct WebSessions: Sendable {
 
   /// The address of the page that a request is for.
   func address(of visit: BrowserRequest) -> String {
-    let path = visit.place.here.dropFirst(pages.base.utf8.count)
-    return issuer + (path.hasSuffix("?") ? path.dropLast() : path)
+    issuer + visit.place.here.dropFirst(pages.base.utf8.count)
   }
 
   /// The page for signing in, which leads back to that of a request.
   func signInAddress(for visit: BrowserRequest) -> String {
-    let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
-    return issuer + "/sign-in?next=" + PercentEncoding.encode(next)
+    issuer + "/sign-in?next=" + PercentEncoding.encode(visit.place.here)
   }
 
   /// Updates when the session was last seen.
