@@ -54,6 +54,6 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
 
 extension Request {
   /// Whether a person may see the response: programs do not ask for pages.
-  fileprivate var isFromBrowser: Bool { method == .get && headers[.accept]?.contains("text/html") == true }
+  var isFromBrowser: Bool { method == .get && headers[.accept]?.contains("text/html") == true }
 }
 #endif
