@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 
@@ -105,6 +106,10 @@ struct DevicesPageController: Sendable {
         id, whole: !isSingle, by: call.owner, password: call.visit.form?.password("password"))
     } catch RegistryError.notFound {
       // Someone else's, or deleted: the list shows what is left.
+    } catch let problem as ProblemError where problem.code == ProblemError.reauthenticationRequired(nil).code {
+      // The page for that goes back to its own address, so that address says what the proof is for.
+      let session = "?session=" + PercentEncoding.encode(id.rawValue) + (isSingle ? "&single=yes" : "")
+      return .seeOther(web.issuer + "/account/devices/end" + session)
     } catch { return try await confirmPage(call, after: error) }
     return try await show(call, notice: notice(of: ended, among: seen, isSingle: isSingle, call.visit))
   }
@@ -139,7 +144,7 @@ struct DevicesPageController: Sendable {
   ///
   /// - Parameter error: the refusal of an attempt.
   private func confirmPage(_ call: AccountRequest, after error: (any Error)? = nil) async throws -> Response {
-    let fields = call.visit.form
+    let fields = call.visit.form ?? call.visit.query
     let session = fields?["session"].map { SessionID($0) }
     let asks = try await !web.service.isAllowed(.endDevices, to: call.owner)
     if asks, try await !web.service.hasApp(call.account) { try await web.service.require(.endDevices, of: call.owner) }
