@@ -42,6 +42,7 @@ extension SessionServer {
       .addRoutes(to: mounted.group().add(middleware: errorResponses(as: .problem)))
     addPages(
       to: mounted.group().add(middleware: errorResponses(as: .page))
+        .add(middleware: IssuerMiddleware(pages: pages))
         .add(middleware: OpeningMiddleware(below: configuration.mountPath)))
   }
 

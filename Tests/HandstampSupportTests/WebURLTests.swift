@@ -68,6 +68,17 @@ import Testing
     #expect(Origin("https://a")?.isTrustworthy == true && Origin("http://127.0.0.1:1")?.isTrustworthy == true)
     #expect(Origin("http://127.example.org")?.isTrustworthy == false && Origin("http://a")?.isTrustworthy == false)
   }
+
+  @Test(arguments: [
+    ("http://127.0.0.1:8080", "http://localhost:8080", true), ("http://[::1]", "http://127.0.0.1:80", true),
+    ("http://localhost:80", "http://LOCALHOST", false), ("http://127.0.0.1:81", "http://localhost:80", false),
+    ("https://127.0.0.1:80", "http://localhost:80", false), ("http://10.0.0.1:80", "http://localhost:80", false),
+    ("http://localhost:80", "http://id.example.org:80", false),
+  ])
+  func `is one place under two names, at one port`(place: String, other: String, isAlias: Bool) throws {
+    let (place, other) = (try #require(Origin(place)), try #require(Origin(other)))
+    #expect(place.isAlias(of: other) == isAlias)
+  }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `Percent-encoding` {

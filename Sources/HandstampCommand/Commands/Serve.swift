@@ -124,7 +124,6 @@ struct Serve: AsyncParsableCommand {
     // Not for programs that this one starts.
     for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"] { unsetenv(name) }
     let addresses = inherited.isEmpty ? [.host(settings.host, port: settings.port)] : inherited
-    let scheme = settings.configuration.listener.tls == nil ? "http" : "https"
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         try await server.run(
@@ -134,8 +133,7 @@ struct Serve: AsyncParsableCommand {
           guard !Task.isCancelled else { return }
           server.configuration.logger.notice("Listening", metadata: ["handstamp.port": "\(port)"])
           settings.noteIssuer(server.configuration.logger)
-          let address = ListeningAddress.host(settings.host, port: port)
-          Terminal.out(port == 0 ? server.configuration.issuer : "\(scheme)://\(address)")
+          Terminal.out(settings.url(at: port))
           if isatty(STDOUT_FILENO) == 1 { Terminal.say("open \(server.configuration.issuer)/account in a browser") }
         }
       }

@@ -4,6 +4,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampStorage
+import HandstampSupport
 import Logging
 
 extension ServeSettings {
@@ -60,6 +61,18 @@ extension ServeSettings {
   /// Returns the signing keys of the data folder, which are created the first time.
   func signingKeys() throws(CommandError) -> SigningKeys {
     try SigningKeyFile(path: data + "/signing.pem").keys(needsRSA: needsRSA)
+  }
+
+  /// The URL that the server is reached at from here: by the issuer's name if that is another one for the same place, for a browser stays
+  /// signed in at that one only.
+  ///
+  /// - Parameter port: 0 for a Unix domain socket.
+  func url(at port: Int) -> String {
+    guard port != 0 else { return issuer }
+    let scheme = configuration.listener.tls == nil ? "http" : "https"
+    let url = "\(scheme)://\(ListeningAddress.host(host, port: port))"
+    guard let place = Origin(url), let named = Origin(issuer), named.isAlias(of: place) else { return url }
+    return named.text
   }
 
   func configuration(logger: Logger) -> ServerConfiguration {

@@ -225,7 +225,7 @@ function follow(list) {
 // Replaces only the rows that changed: the focus stays where it is, and screen readers hear only what is new.
 function update(list, html) {
   const rows = list.querySelector("ul");
-  const hadFocus = rows.contains(document.activeElement);
+  const focused = rows.contains(document.activeElement) ? document.activeElement : null;
   const fresh = all("li", new DOMParser().parseFromString(html, "text/html")).map((row) => {
     const old = document.getElementById(row.id);
     if (!old) return row;
@@ -238,7 +238,8 @@ function update(list, html) {
   fresh.forEach((row, index) => {
     if (rows.children[index] !== row) rows.insertBefore(row, rows.children[index] ?? null);
   });
-  if (hadFocus && !rows.contains(document.activeElement)) {
+  if (focused && !rows.contains(document.activeElement)) document.getElementById(focused.id)?.focus({ preventScroll: true });
+  if (focused && !rows.contains(document.activeElement)) {
     const title = document.querySelector("h1");
     title.tabIndex = -1;
     title.focus();

@@ -135,6 +135,12 @@ extension Registry {
     return expected + former + UpstreamDependency.changes(for: row, on: keys.user, keys.session)
   }
 
+  /// Returns the live sessions of clients that end with these if their owner ends them.
+  package func clients(endingWith rows: [SessionRow], now: UnixTime) async throws(RegistryError) -> [SessionRow] {
+    try await read(try await dependents(of: rows, endingAs: .revoked, now: now))
+      .filter { $0.endReason(at: now) == nil && !$0.isForgotten(at: now) }
+  }
+
   /// Returns the sessions of clients that depend on the sign-in of browsers among `rows` and end with them for that reason, without
   /// those among `rows`.
   ///

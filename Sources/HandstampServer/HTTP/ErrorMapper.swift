@@ -111,7 +111,7 @@ struct ErrorMapper: Sendable {
     case (.notFound, _): page = .error("not_found", to: [home])
     case (_, "form_expired"): page = .error("form_expired", to: [again])
     case (_, "form_elsewhere"):
-      let there = PageAction(text: "action.open_there", href: pages.issuer + request.uri.path)
+      let there = PageAction(text: "action.open_there", href: pages.address(of: request))
       page = .error("elsewhere", ["issuer": .text(pages.issuer)], to: [there])
     case (_, "cookie_missing"): page = .error("cookie_missing", to: [again])
     case (_, "sign_up_closed"): page = .error("sign_up_closed", to: [home])

@@ -23,7 +23,7 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
       } else if request.isFromBrowser, callbacks.contains(request.uri.path) {
         var reader = errors.pages.reader(of: request)
         // Without the query, which may have a code.
-        reader.here = request.uri.path + "?"
+        reader.here = request.uri.path
         response = errors.pages.response(.message("open_app", icon: "info", to: []), to: reader)
       } else if request.method == .get, request.uri.path == "/" {
         // Not a route, for routers take paths that are not valid for the root.
@@ -54,6 +54,6 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
 
 extension Request {
   /// Whether a person may see the response: programs do not ask for pages.
-  fileprivate var isFromBrowser: Bool { method == .get && headers[.accept]?.contains("text/html") == true }
+  var isFromBrowser: Bool { method == .get && headers[.accept]?.contains("text/html") == true }
 }
 #endif

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 
@@ -20,7 +21,7 @@ struct DevicesPageController: Sendable {
     routes.post("/account/devices") { try await web.withSignedInUser($0, $1, end) }
     routes.get("/account/devices/list", use: list)
     routes.get("/account/devices/events", use: events)
-    routes.get("/account/devices/end") { try await web.withSignedInUser($0, $1) { try await confirmPage($0, nil) } }
+    routes.get("/account/devices/end") { try await web.withSignedInUser($0, $1) { try await confirmPage($0) } }
     routes.post("/account/devices/end") { try await web.withSignedInUser($0, $1, endOthers) }
   }
 
@@ -51,11 +52,16 @@ struct DevicesPageController: Sendable {
     return SessionGroup.groups(of: ordered, current: user.row.id).compactMap { group in
       guard let first = group.rows.first else { return nil }
       var device = shown(first)
-      if group.rows.count > 1 {
-        device["group"] = .object([
-          "count": .text(String(group.rows.count)), "members": .list(group.rows.map { .object(shown($0)) }),
-        ])
+      device["key"] = .text(group.id)
+      guard group.rows.count > 1 else { return .object(device) }
+      let words = group.rows.map { [dates.words($0.lastSeenAt), dates.words($0.createdAt)] }
+      let members = zip(group.rows, words).map { row, own -> PageValue in
+        var member = shown(row)
+        // Two that would read the same are told apart by the second.
+        if words.count(where: { $0 == own }) > 1 { member["signed_in"] = dates.second(row.createdAt) }
+        return .object(member)
       }
+      device["group"] = .object(["count": .text(String(group.rows.count)), "members": .list(members)])
       return .object(device)
     }
   }
@@ -93,45 +99,76 @@ struct DevicesPageController: Sendable {
     guard call.visit.action == "end", let id = call.visit.form?["session"].map({ SessionID($0) }) else {
       return web.unknownAction(call.visit)
     }
+    let (isSingle, seen) = (call.visit.form?["single"] != nil, try await web.service.group(of: id, call.owner))
     var ended: [SessionRow] = []
     do {
       ended = try await web.service.end(
-        id, whole: call.visit.form?["single"] == nil, by: call.owner, password: call.visit.form?.password("password"))
+        id, whole: !isSingle, by: call.owner, password: call.visit.form?.password("password"))
     } catch RegistryError.notFound {
       // Someone else's, or deleted: the list shows what is left.
-    } catch { return try await confirmPage(call, id, after: error) }
-    guard let first = ended.first else { return try await show(call) }
-    let values: PageContext = ["name": .text(name(first, call.visit)), "count": .text(String(ended.count))]
-    let key = ended.count == 1 ? "notice.session_ended" : "notice.sessions_ended"
-    return try await show(call, notice: .good(PageText(key, values)))
+    } catch let problem as ProblemError where problem.code == ProblemError.reauthenticationRequired(nil).code {
+      // The page for that goes back to its own address, so that address says what the proof is for.
+      let session = "?session=" + PercentEncoding.encode(id.rawValue) + (isSingle ? "&single=yes" : "")
+      return .seeOther(web.issuer + "/account/devices/end" + session)
+    } catch { return try await confirmPage(call, after: error) }
+    return try await show(call, notice: notice(of: ended, among: seen, isSingle: isSingle, call.visit))
+  }
+
+  /// - Parameters:
+  ///   - seen: the group of the session, before.
+  ///   - isSingle: whether the session alone was to end.
+  private func notice(
+    of ended: [SessionRow], among seen: [SessionRow], isSingle: Bool, _ visit: BrowserRequest
+  ) -> PageNotice? {
+    let named = ended.filter { row in seen.contains { $0.id == row.id } }
+    guard let first = named.first ?? ended.first else { return nil }
+    var apps: [String] = []
+    for row in ended where row.client != nil && row.id != first.id && !named.contains(row) {
+      let app = name(row, visit)
+      if !apps.contains(app), !row.isForgotten(at: web.clock.now) { apps.append(app) }
+    }
+    let isOneOfMany = isSingle && seen.count > 1
+    let count = isOneOfMany ? seen.count : named.count
+    let key = isOneOfMany ? "notice.one_ended" : count > 1 ? "notice.sessions_ended" : "notice.session_ended"
+    return .good(
+      PageText(
+        key,
+        [
+          "name": .text(name(first, visit)), "count": .text(String(count)),
+          "apps": .text(ifPresent: apps.joined(separator: ", ")),
+        ]))
   }
 
   /// Asks whether to end the other sessions, or one of them. For an account with an authenticator app, whose device may be the lost one,
   /// the password on this page is the proof.
   ///
   /// - Parameter error: the refusal of an attempt.
-  private func confirmPage(
-    _ call: AccountRequest, _ session: SessionID?, after error: (any Error)? = nil
-  ) async throws -> Response {
+  private func confirmPage(_ call: AccountRequest, after error: (any Error)? = nil) async throws -> Response {
+    let fields = call.visit.form ?? call.visit.query
+    let session = fields?["session"].map { SessionID($0) }
     let asks = try await !web.service.isAllowed(.endDevices, to: call.owner)
     if asks, try await !web.service.hasApp(call.account) { try await web.service.require(.endDevices, of: call.owner) }
     var refusal = WebSessions.Refusal()
     if let error, (error as? ProblemError)?.code != ProblemError.reauthenticationRequired(nil).code {
       refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
     }
-    let isSingle = session != nil && call.visit.form?["single"] != nil
-    let rows =
+    let isSingle = session != nil && fields?["single"] != nil
+    let group =
       if let session, !isSingle { try await web.service.group(of: session, call.owner) } else {
         try await web.registry.sessions(of: call.account.id, now: web.clock.now).filter {
-          session == nil ? $0.id != call.user.row.id : $0.id == session
+          session == nil || $0.id == session
         }
       }
+    let named = group.filter { $0.id != call.user.row.id }
+    // It has ended, or is this browser's own.
+    guard session == nil || !named.isEmpty else { return .seeOther(web.issuer + "/account/devices") }
+    let clients = try await session == nil ? [] : web.registry.clients(endingWith: named, now: web.clock.now)
     var page = Page(
-      name: "confirm_end", title: session == nil ? "confirm_end.title" : "confirm_end.title_one",
+      name: "confirm_end", title: session == nil ? "confirm_end.title" : title(for: named),
       status: refusal.status, errors: refusal.errors, notice: refusal.notice, section: .devices)
     page.context = [
       "others": .list(
-        SessionGroup.groups(of: rows, current: call.user.row.id).compactMap { group in
+        SessionGroup.groups(of: named + clients, current: call.user.row.id).compactMap { group in
           group.rows.first.map {
             .object([
               "icon": .text($0.icon), "name": .text(name($0, call.visit)),
@@ -139,10 +176,16 @@ struct DevicesPageController: Sendable {
             ])
           }
         }),
-      "session": .text(ifPresent: session?.rawValue), "single": .flag(if: isSingle), "has_password": .flag(if: asks),
+      "session": .text(ifPresent: session?.rawValue), "single": .flag(if: isSingle),
+      "all": .flag(if: named.count > 1), "has_password": .flag(if: asks),
       "email": .text(ifPresent: asks ? call.account.email?.typed : nil),
     ]
     return web.show(page, call.visit)
+  }
+
+  private func title(for rows: [SessionRow]) -> PageText {
+    guard rows.count == 1 else { return PageText("confirm_end.title_group", ["count": .text(String(rows.count))]) }
+    return rows.contains { $0.client != nil } ? "confirm_end.title_app" : "confirm_end.title_one"
   }
 
   @concurrent private func endOthers(_ call: AccountRequest) async throws -> Response {
@@ -150,7 +193,7 @@ struct DevicesPageController: Sendable {
     do {
       try await web.service.endAll(
         by: call.owner, keepingOwn: true, password: call.visit.form?.password("password"))
-    } catch { return try await confirmPage(call, nil, after: error) }
+    } catch { return try await confirmPage(call, after: error) }
     return try await show(call, notice: .good("notice.others_ended"))
   }
 }

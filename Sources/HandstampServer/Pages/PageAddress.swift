@@ -1,5 +1,6 @@
 #if Server
 import HTTPTypes
+import HandstampSupport
 import Hummingbird
 
 /// The addresses that answer a `GET` with a page, and what opening each one changes.
@@ -86,6 +87,24 @@ struct OpeningMiddleware<Context: RequestContext>: RouterMiddleware {
       }
     guard isRefused else { return try await next(request, context) }
     return Response(status: .serviceUnavailable, headers: [.cacheControl: "no-store", .vary: "Sec-Purpose, Purpose"])
+  }
+}
+
+/// Leads a browser that opens a page at another name of this machine than the issuer's to the same page there: a cookie is for one host
+/// (RFC 6265 section 5.3), so that a user who signs in at the other name is not signed in at the issuer.
+///
+/// Only from one name of this machine to another, at one port: a proxy may pass requests on with a name of its own, and a redirect would
+/// lead back to it.
+struct IssuerMiddleware<Context: RequestContext>: RouterMiddleware {
+  let pages: PageWriter
+
+  func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    guard request.isFromBrowser, let issuer = Origin(pages.issuer),
+      let place = Origin("\(issuer.scheme)://\(request.head.authority ?? "")"), place.isAlias(of: issuer)
+    else { return try await next(request, context) }
+    return .seeOther(pages.address(of: request))
   }
 }
 

@@ -10,7 +10,10 @@ struct PageDates: Sendable {
   let now: UnixTime
 
   /// "3 minutes ago", and a day for what is a week ago.
-  func relative(_ time: UnixTime) -> PageValue {
+  func relative(_ time: UnixTime) -> PageValue { value(time, words(time)) }
+
+  /// The text of ``relative(_:)``.
+  func words(_ time: UnixTime) -> String {
     let seconds = now.seconds - time.seconds
     let words: PageText? =
       switch seconds {
@@ -23,8 +26,7 @@ struct PageDates: Sendable {
       case ..<604_800: PageText("time.days_ago", ["count": .text(String(seconds / 86_400))])
       default: nil
       }
-    guard let words else { return day(time) }
-    return value(time, pages.text(words, in: language))
+    return words.map { pages.text($0, in: language) } ?? text("date.day", time)
   }
 
   /// "24 November 2026", in UTC.
@@ -33,17 +35,22 @@ struct PageDates: Sendable {
   /// "24 November 2026, 14:05 UTC".
   func minute(_ time: UnixTime) -> PageValue { value(time, text("date.minute", time)) }
 
+  /// "24 November 2026, 14:05:09 UTC".
+  func second(_ time: UnixTime) -> PageValue {
+    value(time, text("date.minute", time, clock: "%d:%02d:%02d UTC"))
+  }
+
   private func value(_ time: UnixTime, _ text: String) -> PageValue {
     .object(["iso": .text(time.description), "text": .text(text)])
   }
 
-  private func text(_ key: String, _ time: UnixTime) -> String {
+  private func text(_ key: String, _ time: UnixTime, clock format: String = "%d:%02d UTC") -> String {
     var calendar = Calendar(identifier: .gregorian)
     calendar.timeZone = .gmt
     let parts = calendar.dateComponents(
-      [.year, .month, .day, .hour, .minute], from: Date(timeIntervalSince1970: Double(time.seconds)))
+      [.year, .month, .day, .hour, .minute, .second], from: Date(timeIntervalSince1970: Double(time.seconds)))
     let month = pages.text(PageText("date.month_\(parts.month ?? 1)"), in: language)
-    let clock = String(format: "%d:%02d UTC", parts.hour ?? 0, parts.minute ?? 0)
+    let clock = String(format: format, parts.hour ?? 0, parts.minute ?? 0, parts.second ?? 0)
     return pages.text(
       PageText(
         key,

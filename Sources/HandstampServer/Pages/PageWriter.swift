@@ -82,7 +82,12 @@ struct PageWriter: Sendable {
     let rest = fields.filter { !$0.hasPrefix("lang=") }.joined(separator: "&")
     return PageReader(
       language: chosen ?? kept ?? LanguageChoice.best(request.headers[.acceptLanguage], of: library.languages),
-      here: PageWriter.local(request.uri.path) + "?" + rest, chosen: chosen)
+      here: PageWriter.local(request.uri.path) + (rest.isEmpty ? "" : "?" + rest), chosen: chosen)
+  }
+
+  /// Returns the address at the issuer of the page that a request is for.
+  func address(of request: Request) -> String {
+    (Origin(issuer)?.text ?? issuer) + request.uri.path + (request.uri.query.map { "?" + $0 } ?? "")
   }
 
   /// Returns a path that browsers take for nothing else: to them `\` is a slash, and two at the beginning name another host.
@@ -163,7 +168,7 @@ struct PageWriter: Sendable {
   }
 
   private func languages(for reader: PageReader) -> PageValue {
-    let separator = reader.here.hasSuffix("?") ? "" : "&"
+    let separator = reader.here.contains("?") ? "&" : "?"
     return .list(
       library.languages.map { code in
         .object([

@@ -32,9 +32,7 @@ extension WebSessions {
     let call = AccountRequest(visit: visit, user: user)
     // The page that asks for a proof was shown at this address.
     if visit.signsIn {
-      return try await signIn(by: visit, try await confirmation(by: call.owner)) { _ in
-        issuer + visit.place.here.dropFirst(pages.base.utf8.count)
-      }
+      return try await signIn(by: visit, try await confirmation(by: call.owner)) { _ in address(of: visit) }
     }
     if visit.action == "mail-link" {
       do { return sent("owner_sent", to: try await service.mailProof(to: call.owner), visit) } catch {

@@ -110,14 +110,12 @@ struct WebSessions: Sendable {
 
   /// The address of the page that a request is for.
   func address(of visit: BrowserRequest) -> String {
-    let path = visit.place.here.dropFirst(pages.base.utf8.count)
-    return issuer + (path.hasSuffix("?") ? path.dropLast() : path)
+    issuer + visit.place.here.dropFirst(pages.base.utf8.count)
   }
 
   /// The page for signing in, which leads back to that of a request.
   func signInAddress(for visit: BrowserRequest) -> String {
-    let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
-    return issuer + "/sign-in?next=" + PercentEncoding.encode(next)
+    issuer + "/sign-in?next=" + PercentEncoding.encode(visit.place.here)
   }
 
   /// Updates when the session was last seen.
@@ -214,7 +212,8 @@ struct WebSessions: Sendable {
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
       "who": .text(known ?? visit.account?.shownName ?? ""),
       "app": app(purpose, visit),
-      "confirm": .flag(if: confirms), "cancel": .text(ifPresent: purpose.cancel),
+      "confirm": .flag(if: confirms), "again": .flag(if: confirms && lostAction(visit)),
+      "cancel": .text(ifPresent: purpose.cancel),
       "can_sign_up": .flag(if: !confirms && service.signUp != .closed && hasPasswordPages),
       "passkeys": .flag(if: hasPasskeys), "passkey_only": .flag(if: !hasPassword),
       "buttons": buttons(for: confirms ? purpose.identities : nil, alone: !hasPassword && !hasPasskeys),
@@ -228,6 +227,11 @@ struct WebSessions: Sendable {
     ]
     if let error { page.errors["password"] = error }
     return show(page, visit)
+  }
+
+  /// Whether the page asks for a proof in place of what a button was to do, which the user then has to press once more.
+  private func lostAction(_ visit: BrowserRequest) -> Bool {
+    visit.form.map { visit.signsIn || visit.action == "mail-link" ? $0["again"] != nil : true } ?? false
   }
 
   /// Signs in with the form of ``signInPage(_:_:email:error:notice:unknownPasskey:status:)`` and redirects to `target`.

@@ -29,7 +29,8 @@ extension WebSessions {
   ) async throws -> Response {
     let confirms = purpose.cancel != nil && visit.account != nil
     return try await leave(
-      visit, confirms ? .confirm : .signIn, next: purpose.next ?? here(visit),
+      visit, confirms ? .confirm : .signIn,
+      next: purpose.next ?? String(visit.place.here.dropFirst(pages.base.utf8.count)),
       // A signed-in user is asked only if that sign-in is not enough.
       isFresh: confirms || visit.web != nil || purpose.asked?.signIn.wantsSignIn == true)
   }
@@ -71,12 +72,6 @@ extension WebSessions {
     var response = show(page, visit)
     response.headers[.refresh] = "0; url=\(start.url)"
     return response
-  }
-
-  /// The path of the page that was shown, below the issuer.
-  private func here(_ visit: BrowserRequest) -> String {
-    let path = String(visit.place.here.dropFirst(pages.base.count))
-    return path.hasSuffix("?") ? String(path.dropLast()) : path
   }
 
   /// The page for a sign-in elsewhere that failed.

@@ -1,12 +1,16 @@
 #if Server
+import Crypto
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// The sessions that a list of devices shows as one: the sign-ins in browsers of one name, or at one application.
 ///
 /// For showing alone: each session has its own limits and its own end. A device of the server's own app is a group of its own, for another
 /// one may have the same name.
 struct SessionGroup: Sendable {
+  /// Names it on a page: the same for a session that joins it, and after the end of its first one.
+  let id: String
   /// In the order of the list; never empty.
   private(set) var rows: [SessionRow]
 
@@ -22,6 +26,19 @@ struct SessionGroup: Sendable {
         self = row.kind == .browser ? .browser(row.device.name) : .device(row.device.id)
       }
     }
+
+    /// A hash, because the ID of a device is its secret.
+    func id(of account: AccountID) -> String {
+      let text =
+        switch self {
+        case .session(let id): "session \(id.rawValue)"
+        case .device(let id): "device \(id.rawValue)"
+        case .browser(let name): "browser \(name)"
+        case .client(let id): "client \(id)"
+        }
+      let hash = SHA256.hash(data: Array("handstamp group \(account.rawValue) \(text)".utf8))
+      return Base64URL.encode(hash.prefix(12))
+    }
   }
 
   /// Returns the groups of live sessions, each at the place of its first one.
@@ -35,7 +52,7 @@ struct SessionGroup: Sendable {
         groups[place].rows.append(row)
       } else {
         places[key] = groups.count
-        groups.append(SessionGroup(rows: [row]))
+        groups.append(SessionGroup(id: key.id(of: row.account), rows: [row]))
       }
     }
     return groups

@@ -94,6 +94,12 @@ package struct Origin: Sendable, Hashable {
 
   /// Whether secrets may be sent there: encrypted, or without leaving this machine (RFC 8252 section 8.3).
   package var isTrustworthy: Bool { scheme == "https" || Loopback.contains(host: host) }
+
+  /// Whether both are one port of this machine under two names, such as `localhost` and `127.0.0.1`. Cookies are for one of them.
+  package func isAlias(of other: Origin) -> Bool {
+    scheme == other.scheme && port == other.port && host != other.host
+      && Loopback.contains(host: host) && Loopback.contains(host: other.host)
+  }
 }
 
 extension String {

@@ -263,6 +263,19 @@ extension RegistryStore {
     #expect(try await !self.settings([:]).warnings.contains { $0.contains(word) })
   }
 
+  @Test(
+    arguments: [
+      ([:], "http://127.0.0.1:8080"), (["host": "::1"], "http://[::1]:8080"),
+      (["issuer": "http://localhost:8080"], "http://localhost:8080"),
+      (["issuer": "http://localhost:8080/auth"], "http://localhost:8080"),
+      // A proxy is there, or nothing yet.
+      (["issuer": "http://localhost:9000"], "http://127.0.0.1:8080"),
+      (["issuer": "https://id.example.org"], "http://127.0.0.1:8080"),
+    ] as [([String: String], String)])
+  func `say the URL at which a browser stays signed in`(flags: [String: String], url: String) async throws {
+    #expect(try await settings(flags).url(at: 8080) == url)
+  }
+
   @Test func `with another issuer than the folder was last served with are pointed out once`() async throws {
     try await ProcessFixture.inFolder { folder in
       let (old, new) = ("https://old.example.org", "https://new.example.org")

@@ -32,6 +32,19 @@ extension Browser {
   }
 }
 
+extension Browser.BrowserResponse {
+  /// The rows of the list of devices, each from its ID on.
+  var rows: [String] { text.components(separatedBy: #"<li class="row" id="row-"#).dropFirst().map { $0 } }
+
+  /// The row with all these words: its ID, the session that its button ends, and its text.
+  func row(_ words: String...) -> (id: String, session: String, text: String)? {
+    rows.first { row in words.allSatisfy { row.contains($0) } }.map { row in
+      let session = row.components(separatedBy: #"name="session" value=""#).dropFirst().first ?? ""
+      return (String(row.prefix { $0 != "\"" }), String(session.prefix { $0 != "\"" }), row)
+    }
+  }
+}
+
 extension Post.Letter {
   /// The path of the link in the mail.
   var link: String? {
@@ -239,27 +252,73 @@ extension Post.Letter {
       for _ in 0..<2 { _ = try await OAuthApp.party(scope: "openid offline_access").tokens(browser, at: test) }
       let path = "/account/devices"
       let short = try await browser.get(path)
-      #expect(short.text.components(separatedBy: "id=\"device-").count == 1 + 4)
+      #expect(short.rows.count == 4)
       #expect(short.text.contains("2 sign-ins") && short.text.contains("All other devices"))
       // Apps of one name are two devices.
       let phones = [try await test.signIn(device: "a"), try await test.signIn(device: "b")]
       let long = try await browser.get(path, headers: ["Accept-Language": "de"])
-      let parts = long.text.components(separatedBy: "id=\"device-")
-      #expect(parts.count == 1 + 6 && parts[0].contains("href=\"/account/devices/end\""), "on top of a long list")
-      let group = try #require(parts.dropFirst().first { $0.contains("2 Anmeldungen") && $0.contains("Ein Browser") })
-      let id = String(group.prefix { $0 != "\"" })
+      let top = long.text.components(separatedBy: #"id="row-"#)[0]
+      #expect(long.rows.count == 6 && top.contains("href=\"/account/devices/end\""), "on top of a long list")
+      let group = try #require(long.row("2 Anmeldungen", "Ein Browser", "Alle abmelden"))
       // The button of a row needs no more, also in an operator's own list; that of a member says that it is one.
-      let ended = try await browser.press("end", on: long, at: path, [("session", id)])
+      let ended = try await browser.press("end", on: long, at: path, [("session", group.session)])
       #expect(ended.text.contains("A browser is signed out: 2 sign-ins have ended."))
-      #expect(ended.text.components(separatedBy: "id=\"device-").count == 1 + 5)
-      let apps = try #require(parts.dropFirst().first { $0.contains("2 Anmeldungen") && $0.contains("The party") })
-      #expect(apps.components(separatedBy: "name=\"single\"").count == 1 + 2)
-      let app = String(apps.prefix { $0 != "\"" })
-      let single = try await browser.press("end", on: ended, at: path, [("session", app), ("single", "yes")])
-      #expect(single.text.contains(" is signed out.") && !single.text.contains("sign-ins have ended"))
-      #expect(single.text.components(separatedBy: "id=\"device-").count == 1 + 5, "the other one stays")
+      #expect(ended.rows.count == 5)
+      let apps = try #require(long.row("2 Anmeldungen", "The party"))
+      #expect(apps.text.components(separatedBy: "name=\"single\"").count == 1 + 2)
+      let single = try await browser.press("end", on: ended, at: path, [("session", apps.session), ("single", "yes")])
+      #expect(single.text.contains("One of 2 sign-ins with The party has ended."))
+      #expect(single.rows.count == 5, "the other one stays")
       for phone in phones { #expect(try await test.client.get("/v1/me", token: phone.access).status == 200) }
       #expect(try await browser.get(path).text.contains("This browser"))
+    }
+  }
+
+  /// Sign-ins with the browsers of a group, and what they have signed in, end together.
+  @Test func `is told all that ends, before and after`() async throws {
+    try await TestServer.runOpenID { test in
+      let browser = try await Browser.signedIn(test)
+      var others: [Browser] = []
+      for _ in 0..<3 {
+        test.clock.advance(by: .seconds(1))
+        others.append(try await Browser.signedIn(test))
+      }
+      for other in others.prefix(2) { _ = try await OAuthApp.party().tokens(other, at: test) }
+      _ = try await OAuthApp.party("mail").tokens(others[0], at: test)
+      let (path, confirm) = ("/account/devices", "/account/devices/end?session=")
+      let page = try await browser.get(path)
+      let group = try #require(page.row("3 sign-ins", "A browser"))
+      #expect(group.text.contains(#"Sign out all<span class="hear"> A browser</span>"#))
+      // All are from just now: what tells them apart is the second.
+      #expect(Set(group.text.matches(of: /\d+:\d\d:\d\d UTC/).map { String($0.output) }).count == 3)
+      for member in group.text.matches(of: /id="device-([^"]+)"/).map({ String($0.output.1) }) {
+        #expect(group.text.contains("aria-labelledby=\"end-\(member) name-\(group.id) times-\(member)\""))
+      }
+      let asked = try await browser.get(confirm + group.session)
+      #expect(asked.title == "End 3 sign-ins?" && asked.text.contains(">Sign out all</button>"))
+      for words in ["A browser (3 sign-ins)", "The party (2 sign-ins)", "The mail"] {
+        #expect(asked.text.contains(words), "\(words)")
+      }
+      let german = try await browser.get(confirm + group.session, headers: ["Accept-Language": "de"])
+      #expect(german.title == "3 Anmeldungen beenden?" && german.text.contains(">Alle abmelden</button>"))
+      let app = try #require(page.row("The mail"))
+      #expect(try await browser.get(confirm + app.session).title == "Sign out this app?")
+      // The one seen last has signed in to no app.
+      let alone = try await browser.get(confirm + group.session + "&single=yes")
+      #expect(alone.title == "Sign out this device?" && !alone.text.contains("The party"))
+      let one = try await browser.press("end", on: alone, at: path, [("session", group.session), ("single", "yes")])
+      #expect(one.text.contains("<p>One of 3 sign-ins with A browser has ended.</p>"))
+      let rest = try #require(one.row("2 sign-ins", "A browser"))
+      #expect(rest.id == group.id && rest.session != group.session, "what is open there stays open")
+      _ = try await Browser.signedIn(test)
+      let grown = try #require(try await browser.get(path).row("3 sign-ins", "A browser"))
+      #expect(grown.id == group.id && grown.session != rest.session)
+      let all = try await browser.press("end", on: one, at: path, [("session", grown.session)])
+      #expect(all.text.contains("<p>A browser is signed out: 3 sign-ins have ended. Signed out with it: The "))
+      #expect(all.text.contains(/with it: The (party, The mail|mail, The party)\.<\/p>/))
+      #expect(all.row("The party") == nil && all.row("The mail") == nil)
+      let gone = try await browser.get(confirm + grown.session)
+      #expect(gone.location == Browser.issuer + path, "nothing is left to ask about")
     }
   }
 
@@ -269,18 +328,31 @@ extension Post.Letter {
       let browser = try await Browser.signedIn(test)
       test.clock.advance(by: .seconds(901))
       let path = "/account/devices"
-      let asked = try await browser.fill(path, "end", [("session", phone.id)])
-      #expect(asked.title == "Confirm it’s you")
+      let data = try await browser.fill("/account/data", "download")
+      let again = "Then press the button again."
+      #expect(data.title == "Confirm it’s you" && data.text.contains(again))
+      let confirm = path + "/end?session=" + phone.id
+      let asked = try await browser.follow(try await browser.fill(path, "end", [("session", phone.id)]))
+      #expect(asked.title == "Confirm it’s you" && !asked.text.contains(again))
       #expect(asked.text.contains("ada@example.org"))
       #expect(try await test.server.registry.isLive(SessionID(phone.id), now: test.clock.now))
-      let wrong = try await browser.press("sign-in", on: asked, at: path, [("password", "wrong password")])
+      let fields = [("again", "yes"), ("password", "wrong password")]
+      #expect(try await browser.press("sign-in", on: data, at: "/account/data", fields).text.contains(again))
+      let wrong = try await browser.press("sign-in", on: asked, at: confirm, [("password", "wrong password")])
       #expect(wrong.text.contains("This password is wrong."))
       let former = browser.cookies[ResponseCookie.session]
-      let back = try await browser.press("sign-in", on: asked, at: path, [("password", TestServer.password)])
-      #expect(try await browser.follow(back).title == "Devices")
+      let back = try await browser.press("sign-in", on: asked, at: confirm, [("password", TestServer.password)])
+      #expect(back.location == Browser.issuer + confirm, "on to what was asked for")
+      let question = try await browser.follow(back)
+      #expect(question.title == "Sign out this device?")
       #expect(browser.cookies[ResponseCookie.session] != former)
-      let ended = try await browser.fill(path, "end", [("session", phone.id)])
+      let ended = try await browser.press("end", on: question, at: path, [("session", phone.id)])
       #expect(ended.text.contains("is signed out."))
+      // An action that has no page of its own leads to its page, whose address has no empty query.
+      test.clock.advance(by: .seconds(901))
+      let late = try await browser.fill("/account/data", "download")
+      let home = try await browser.press("sign-in", on: late, at: "/account/data", [("password", TestServer.password)])
+      #expect(home.location == Browser.issuer + "/account/data")
     }
   }
 
@@ -298,7 +370,7 @@ extension Post.Letter {
       let laptop = try await test.signIn(device: "laptop")
       #expect(try await stream.next()?.name == "session-established")
       let list = try await browser.get("/account/devices/list")
-      #expect(list.text.contains("id=\"device-\(laptop.id)\""))
+      #expect(list.text.contains("value=\"\(laptop.id)\""))
       #expect(!list.text.contains("<html"))
       // Its own end is the last that it tells.
       _ = try await browser.fill("/account", "none")

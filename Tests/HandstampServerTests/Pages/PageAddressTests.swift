@@ -5,6 +5,35 @@ import Testing
 @testable import HandstampServer
 
 /// What browsers and programs ask for before a user does, or instead.
+@Suite(.timeLimit(.minutes(10))) struct `A page that is opened at another address` {
+  @Test func `leads to the issuer from another name of this machine, and a form says where it is`() async throws {
+    try await TestServer.run {
+      $0.issuer = "http://localhost:8080/auth"
+      $0.mountPath = "/auth"
+    } body: { test in
+      let browser = Browser(test.client.base)
+      let (page, there) = ("/auth/sign-in?next=%2Faccount&lang=de", "http://localhost:8080")
+      for (path, host, accept, location) in [
+        (page, "127.0.0.1:8080", "text/html,*/*", there + page), (page, "[::1]:8080", "text/html", there + page),
+        (page, "localhost:8080", "text/html", nil),
+        // That of a proxy, which would pass the redirect's address on to here.
+        (page, "127.0.0.1:9000", "text/html", nil), (page, "evil.example.org:8080", "text/html", nil),
+        // No browser, and no page.
+        (page, "127.0.0.1:8080", "*/*", nil), ("/auth/v1/app-config", "127.0.0.1:8080", "text/html", nil),
+        ("/auth/openapi.json", "127.0.0.1:8080", "text/html", nil),
+      ] as [(String, String, String, String?)] {
+        let answer = try await browser.get(path, headers: ["Host": host, "Accept": accept])
+        #expect(answer.location == location && answer.status == (location == nil ? 200 : 303), "\(path) at \(host)")
+        #expect(location == nil || answer.all("set-cookie").isEmpty)
+      }
+      let form = try await browser.get("/auth/sign-in")
+      let elsewhere = ["Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"]
+      let refused = try await browser.post("/auth/sign-in", [("csrf", form.csrf ?? "")], headers: elsewhere)
+      #expect(refused.status == 403 && refused.text.contains(#"href="http://localhost:8080/auth/sign-in""#))
+    }
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `A page that is opened ahead of its user` {
   private static let ahead = [
     ("Sec-Purpose", "prefetch"), ("Sec-Purpose", "prefetch;prerender"), ("Purpose", "prefetch"), ("X-Moz", "prefetch"),

@@ -52,7 +52,7 @@ import Testing
       _ = try await test.addApp(to: phone)
       test.clock.advance(by: .seconds(3600))
       let one = [("session", phone.id)]
-      let asked = try await browser.fill("/account/devices", "end", one)
+      let asked = try await browser.follow(try await browser.fill("/account/devices", "end", one))
       #expect(asked.title == "Sign out this device?" && asked.text.contains(#"type="password""#))
       let wrong = try await browser.press(
         "end", on: asked, at: "/account/devices", one + [("password", "not this one")])
