@@ -217,7 +217,7 @@ extension Removal: StoredPayload {
     var fields: [String: String?] = ["account": account.rawValue, "at": String(at.milliseconds)]
     switch content {
     case .account(let state):
-      fields["state"] = state.isErased ? "erased" : state.closedAt == nil ? "open" : "closed"
+      fields["state"] = state.word
       fields["closed"] = state.closedAt.map { String($0.milliseconds) }
       fields["email"] = state.email?.normalized
       fields["typed"] = state.email?.typed
@@ -236,7 +236,8 @@ extension Removal: StoredPayload {
   package init?(fields: [String: String]) {
     guard let account = fields["account"], let at = fields.time("at") else { return nil }
     if fields["state"] != nil {
-      content = .account(AccountState(fields: fields))
+      guard let state = AccountState(fields: fields) else { return nil }
+      content = .account(state)
     } else if let kind = fields["kind"].flatMap({ StoredItem.Kind(rawValue: $0) }) {
       content = fields["rest"].map { .rest(kind, $0) } ?? .items(kind)
     } else if let id = fields["item"].flatMap({ Base64URL.decode($0) }).flatMap({ StoredItemID($0) }) {
@@ -250,12 +251,17 @@ extension Removal: StoredPayload {
 }
 
 extension AccountState {
-  fileprivate init(fields: [String: String]) {
+  fileprivate var word: String { isErased ? "erased" : closedAt == nil ? "open" : "closed" }
+
+  /// A cut line must not stand for an account without an address, which would be erased.
+  fileprivate init?(fields: [String: String]) {
+    guard (fields["email"] == nil) == (fields["typed"] == nil) else { return nil }
     email = fields["email"].flatMap { key in fields["typed"].map { EmailAddress(stored: $0, normalized: key) } }
     emailConfirmedAt = fields.time("confirmed")
     hasPassword = fields["password"] != nil
     credentialsChangedAt = fields.time("changed")
     closedAt = fields.time("closed")
     identity = fields["identity"]
+    guard fields["state"] == word else { return nil }
   }
 }

@@ -42,6 +42,18 @@ import Testing
     return value
   }
 
+  /// Such as one that a crash has cut: without its address, a closed account would be erased.
+  @Test(arguments: ["closed", "email", "state", "typed"])
+  func `has no removal of an account that lacks a part`(name: String) throws {
+    var record = ada
+    record.closedAt = start
+    let removal = Removal(account: record.id, at: start, content: .account(AccountState(record)))
+    let text = PayloadCoding.text(removal)
+    #expect(PayloadCoding.value(Removal.self, text) == removal)
+    let rest = text.split(separator: "&").filter { !$0.hasPrefix("\(name)=") }.joined(separator: "&")
+    #expect(rest != text && PayloadCoding.value(Removal.self, rest) == nil)
+  }
+
   /// Creates four sessions; copies the files; then ends three sessions, each in another way.
   @discardableResult
   func endAfterCopy() async throws -> [String: Data] {
