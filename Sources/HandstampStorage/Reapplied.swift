@@ -201,15 +201,16 @@ extension RestoredDatabase {
         (changed.email, changed.emailConfirmedAt) = (own, nil)
       }
     }
-    var more: [RegistryChange] = []
     if let own = record.identity, own.key != state.identity {
       let later = try state.identity.flatMap { try account(identity: $0) == nil ? ExternalIdentity(key: $0) : nil }
       // Without either, the account would be a guest's, and be deleted.
       if later != nil || changed.email != nil { changed.identity = later }
-      // Its item may have been made after the backup.
-      if let link = later.map({ LinkedIdentity($0, of: record.id, at: time).item }), try item(link.id) == nil {
-        more.append(.putItem(link))
-      }
+    }
+    var more: [RegistryChange] = []
+    // Its item may have been made after the backup, also if it is the former one, which was unlinked in between.
+    if let identity = changed.identity, identity.key == state.identity {
+      let link = LinkedIdentity(identity, of: record.id, at: time).item
+      if try item(link.id) == nil { more.append(.putItem(link)) }
     }
     if let at = state.credentialsChangedAt, record.credentialsChangedAt.map({ $0 < at }) ?? true {
       changed.passwordHash = nil
@@ -221,7 +222,7 @@ extension RestoredDatabase {
           account: record.id, hasAddress: changed.email != nil, hasConfirmedAddress: changed.emailConfirmedAt != nil))
     }
     if state.closedAt != nil, record.closedAt == nil { report.disabledAccounts += 1 }
-    return changed == record ? [] : [.replaceAccount(changed, expecting: record.revision)] + more
+    return (changed == record ? [] : [.replaceAccount(changed, expecting: record.revision)]) + more
   }
 }
 

@@ -291,6 +291,41 @@ import Testing
     }
   }
 
+  /// The only way in: without its item, its user could not sign in.
+  @Test(arguments: Kind.allCases) func `comes back if it was given back, like an identity that is linked again`(
+    kind: Kind
+  ) async throws {
+    let place = try Place(kind)
+    let (first, second) = (
+      ExternalIdentity(issuer: "https://idp.example.org", subject: "1"),
+      ExternalIdentity(issuer: "https://idp.example.org", subject: "2")
+    )
+    func link(_ identity: ExternalIdentity) -> StoredItem { LinkedIdentity(identity, of: id("ada"), at: start).item }
+    func unlink(_ gone: ExternalIdentity, for rest: ExternalIdentity, in store: any ServerStore) async throws {
+      var record = try #require(try await store.account(id("ada")))
+      record.identity = rest
+      let item = try #require(try await store.item(link(gone).id))
+      try await store.write([.replaceAccount(record, expecting: record.revision), .removeItem(item)], events: [])
+    }
+    try await place.run { store, _ in
+      let ada = AccountRecord(
+        id: id("ada"), email: nil, identity: first, username: "Ada", passwordHash: nil, createdAt: start)
+      try await store.write(
+        [.createAccount(ada), .createItem(link(first)), .createItem(link(second))], events: [])
+    }
+    try place.backUp()
+    try await place.run { store, _ in
+      try await unlink(first, for: second, in: store)
+      try await store.write([.createItem(link(first))], events: [])
+      try await unlink(second, for: first, in: store)
+    }
+    try place.restore()
+    try await place.run { store, registry in
+      let ada = try #require(try await registry.account(identity: first))
+      #expect(try await registry.identities(of: ada).map(\.identity) == [first])
+    }
+  }
+
   @Test func `by two nodes is settled by the later one`() async throws {
     let place = try Place(.postgres)
     let other = try Folder()
