@@ -4,7 +4,7 @@ import HandstampSupport
 /// Users of other identity providers.
 ///
 /// Each is an item, whose ID keeps it from belonging to two accounts. The column of the account's record has one as well if the account
-/// has no address, and would count as a guest's without it.
+/// has no address, and would count as a guest's without it. An account of an app's own directory has only that: no one signs in by it.
 extension Registry {
   /// Returns the account of a user of another identity provider.
   public func account(identity: ExternalIdentity) async throws(RegistryError) -> AccountRecord? {
