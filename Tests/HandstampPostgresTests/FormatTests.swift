@@ -27,9 +27,14 @@ import Testing
 
   /// A session of a client, and one of a browser that waits for its first use.
   private var rows: [SessionRow] {
-    var (app, browser) = (Samples.session(1), Samples.session(2))
-    (app.counter, app.ring) = (1, KeyRing([.keyed(KeyMark(rawValue: 7))]))
-    app.methods = AuthenticationMethods(text: "pwd otp mfa", asked: .multiFactor)
+    let first = Samples.session(1)
+    let app = SessionRow(
+      session: first.session, account: first.account, device: first.device, kind: .keyed, persistence: .ephemeral,
+      client: SessionClient(id: "app", scope: "openid", audience: "https://api.example.org", browser: DeviceID("b")),
+      counter: 1, ring: KeyRing([.keyed(KeyMark(rawValue: 7))]), createdAt: Samples.start,
+      methods: AuthenticationMethods(text: "pwd otp mfa", asked: .multiFactor), dpopThumbprint: "thumb",
+      pushToken: Secret("push"))
+    var browser = Samples.session(2)
     (browser.kind, browser.counter) = (.browser, 2)
     browser.cookies = CookieRange(oldest: 1, provenAt: Samples.start, isReplaced: true)
     browser.pending = PendingSession(canBeForgotten: true, replaces: [app.id])

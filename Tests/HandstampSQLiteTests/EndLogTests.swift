@@ -49,6 +49,9 @@ import Testing
     record.closedAt = start
     let removal = Removal(account: record.id, at: start, content: .account(AccountState(record)))
     let text = PayloadCoding.text(removal)
+    #expect(
+      text == "account=ada&at=1800000000000&closed=1800000000000&email=ada%40example.org&state=closed"
+        + "&typed=ada%40example.org")
     #expect(PayloadCoding.value(Removal.self, text) == removal)
     let rest = text.split(separator: "&").filter { !$0.hasPrefix("\(name)=") }.joined(separator: "&")
     #expect(rest != text && PayloadCoding.value(Removal.self, rest) == nil)

@@ -58,9 +58,14 @@ import Testing
 
   /// A session of a client, and one of a browser that waits for its first use.
   private var rows: [SessionRow] {
-    var (app, browser) = (session(1), session(2))
-    (app.counter, app.ring) = (1, KeyRing([.keyed(KeyMark(rawValue: 7))]))
-    app.methods = AuthenticationMethods(text: "pwd otp mfa", asked: .multiFactor)
+    let first = session(1)
+    let app = SessionRow(
+      session: first.session, account: first.account, device: first.device, kind: .keyed, persistence: .ephemeral,
+      client: SessionClient(id: "app", scope: "openid", audience: "https://api.example.org", browser: DeviceID("b")),
+      counter: 1, ring: KeyRing([.keyed(KeyMark(rawValue: 7))]), createdAt: start,
+      methods: AuthenticationMethods(text: "pwd otp mfa", asked: .multiFactor), dpopThumbprint: "thumb",
+      pushToken: Secret("push"))
+    var browser = session(2)
     (browser.kind, browser.counter) = (.browser, 2)
     browser.cookies = CookieRange(oldest: 1, provenAt: start, isReplaced: true)
     browser.pending = PendingSession(canBeForgotten: true, replaces: [app.id])
@@ -79,7 +84,9 @@ import Testing
       ] + rows.map { .createSession($0) }, events: [event])
     try await store.write([.endSession(ended.id, SessionEnd(at: start, reason: .revoked))], events: [])
     try store.close()
-    try FileManager.default.removeItem(atPath: Self.fixture + "/opening.lock")
+    for name in ["opening.lock", "registry.sqlite-wal", "registry.sqlite-shm"] {
+      try? FileManager.default.removeItem(atPath: "\(Self.fixture)/\(name)")
+    }
   }
 
   private func tables(of folder: Folder) throws -> [String] {
