@@ -32,12 +32,13 @@ import Testing
           payload: first.payload, createdAt: start.advanced(by: .seconds(-1)), expiresAt: end))
     }
     try await world.store.write(used, events: [])
+    let now = after(.milliseconds(2))
     func isKnown(_ id: String) async throws -> Bool {
-      try await world.registry.registeredClient(id, now: start) != nil
+      try await world.registry.registeredClient(id, now: now) != nil
     }
-    let new = try #require(try await register(world, now: after(.milliseconds(2)))).id
+    let new = try #require(try await register(world, now: now)).id
     #expect(try await !isKnown(unused))
-    #expect(try await world.registry.registeredClients(now: start).count == RegisteredClient.most)
+    #expect(try await world.registry.registeredClients(now: now).count == RegisteredClient.most)
     // Once these are used as well, there is no room until some are forgotten.
     for id in [younger, new] {
       #expect(try await isKnown(id))

@@ -57,6 +57,24 @@ import Testing
     #expect(rest != text && PayloadCoding.value(Removal.self, rest) == nil)
   }
 
+  @Test func `has no registration that made room for another`() async throws {
+    let registrations = (0..<RegisteredClient.most).map { number in
+      RegistryChange.createItem(
+        StoredItem(
+          id: StoredItemID(.registration, "\(number)"), kind: .registration, subject: "registrations", createdAt: start,
+          expiresAt: start.advanced(by: RegisteredClient.trial)))
+    }
+    try await withStore { store in
+      try await store.write(registrations, events: [])
+      let registry = Registry(store: store, mint: TokenMint(try ServerKeys.drawn().master))
+      let now = start.advanced(by: .seconds(1))
+      #expect(try await registry.register(name: nil, redirectURIs: [], scopes: [], now: now) != nil)
+      let known = try await store.items(.registration, subject: "registrations")
+      #expect(known.filter { $0.expiresAt > now }.count == RegisteredClient.most)
+    }
+    #expect(try !text().contains("removal"))
+  }
+
   /// Creates four sessions; copies the files; then ends three sessions, each in another way.
   @discardableResult
   func endAfterCopy() async throws -> [String: Data] {

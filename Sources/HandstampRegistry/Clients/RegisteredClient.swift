@@ -86,7 +86,10 @@ extension Registry {
       ]
       if known.count >= RegisteredClient.most {
         guard let unused = known.first(where: { !Registry.isUsed($0) }) else { return nil }
-        changes.append(.removeItem(unused))
+        // It expires. A removal would be remembered for each, and strangers could fill the log of them.
+        var expired = unused
+        expired.expiresAt = now
+        changes.append(.replaceItem(expired, expecting: unused.revision))
       }
       // It fails if the unused one was used in the meantime, or has gone.
       if try await write(changes, []) { return client }
