@@ -73,7 +73,9 @@ import Testing
     ("http://127.0.0.1:8080", "http://localhost:8080", true), ("http://[::1]", "http://127.0.0.1:80", true),
     ("http://localhost:80", "http://LOCALHOST", false), ("http://127.0.0.1:81", "http://localhost:80", false),
     ("https://127.0.0.1:80", "http://localhost:80", false), ("http://10.0.0.1:80", "http://localhost:80", false),
-    ("http://localhost:80", "http://id.example.org:80", false),
+    ("http://localhost:80", "http://id.example.org:80", false), ("http://127.0.0.2:80", "http://localhost:80", false),
+    // Browsers write it as the first one, and would be led back and forth.
+    ("http://[::1]:80", "http://[0:0:0:0:0:0:0:1]:80", false),
   ])
   func `is one place under two names, at one port`(place: String, other: String, isAlias: Bool) throws {
     let (place, other) = (try #require(Origin(place)), try #require(Origin(other)))

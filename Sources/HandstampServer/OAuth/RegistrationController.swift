@@ -69,7 +69,7 @@ struct RegistrationController: Sendable {
   /// Whether a redirect URI leads to a port of the browser's own machine (RFC 8252 sections 7.3 and 8.3).
   private static func isLoopback(_ uri: String) -> Bool {
     guard ConfiguredClient.isSafe(uri), let origin = Origin(uri), origin.scheme == "http" else { return false }
-    return ["127.0.0.1", "::1", "localhost"].contains(origin.host)
+    return Loopback.names.contains(origin.host)
   }
 }
 #endif

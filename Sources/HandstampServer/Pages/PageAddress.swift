@@ -2,6 +2,7 @@
 import HTTPTypes
 import HandstampSupport
 import Hummingbird
+import NIOCore
 
 /// The addresses that answer a `GET` with a page, and what opening each one changes.
 ///
@@ -94,14 +95,14 @@ struct OpeningMiddleware<Context: RequestContext>: RouterMiddleware {
 /// (RFC 6265 section 5.3), so that a user who signs in at the other name is not signed in at the issuer.
 ///
 /// Only from one name of this machine to another, at one port: a proxy may pass requests on with a name of its own, and a redirect would
-/// lead back to it.
-struct IssuerMiddleware<Context: RequestContext>: RouterMiddleware {
+/// lead back to it. Behind a Unix domain socket there is always one; nginx calls the server `localhost` then.
+struct IssuerMiddleware<Context: SessionRequestContext>: RouterMiddleware {
   let pages: PageWriter
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
-    guard request.isFromBrowser, let issuer = Origin(pages.issuer),
+    guard request.isFromBrowser, context.channel.localAddress?.port != nil, let issuer = Origin(pages.issuer),
       let place = Origin("\(issuer.scheme)://\(request.head.authority ?? "")"), place.isAlias(of: issuer)
     else { return try await next(request, context) }
     return .seeOther(pages.address(of: request))

@@ -98,7 +98,7 @@ package struct Origin: Sendable, Hashable {
   /// Whether both are one port of this machine under two names, such as `localhost` and `127.0.0.1`. Cookies are for one of them.
   package func isAlias(of other: Origin) -> Bool {
     scheme == other.scheme && port == other.port && host != other.host
-      && Loopback.contains(host: host) && Loopback.contains(host: other.host)
+      && Loopback.names.isSuperset(of: [host, other.host])
   }
 }
 
@@ -120,6 +120,9 @@ extension String {
 
 /// The names of this machine.
 package enum Loopback {
+  /// The hosts that browsers open this machine by, as they write them. Another address in 127.0.0.0/8 may be another server's.
+  package static let names: Set = ["localhost", "127.0.0.1", "::1"]
+
   /// Whether connections to `host` never leave this machine: `localhost`, an IPv4 address in 127.0.0.0/8, or `::1`, with or
   /// without brackets. A name that only looks like an address, such as `127.0.0.1.example.org`, is not one.
   package static func contains(host: String) -> Bool {

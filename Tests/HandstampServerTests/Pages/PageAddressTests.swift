@@ -1,4 +1,5 @@
 #if Programs
+import Foundation
 import HandstampCore
 import Testing
 
@@ -30,6 +31,20 @@ import Testing
       let elsewhere = ["Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"]
       let refused = try await browser.post("/auth/sign-in", [("csrf", form.csrf ?? "")], headers: elsewhere)
       #expect(refused.status == 403 && refused.text.contains(#"href="http://localhost:8080/auth/sign-in""#))
+    }
+  }
+
+  @Test func `is shown to a proxy at a Unix domain socket, which would be led back to it`() async throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "hs-\(UUID().uuidString.prefix(8)).sock").path
+    defer { unlink(path) }
+    try await TestServer.run {
+      $0.issuer = "http://127.0.0.1"
+    } body: { test in
+      let running = try await test.server.start(on: .unixSocket(path))
+      let proxy = try RawSocket(path: path)
+      proxy.send("GET /sign-in HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n")
+      #expect(await proxy.receive(until: "\r\n\r\n").text.hasPrefix("HTTP/1.1 200 "))
+      try await running.stop()
     }
   }
 }
