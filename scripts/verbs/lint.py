@@ -38,8 +38,8 @@ def unexplained():
 def untraited():
     """A condition on a trait that Package.swift does not have leaves out its code in every build."""
     known = {*re.findall(r'\.trait\(\s*name: "(\w+)"', read("Package.swift")), "DEBUG"}
-    for line in lines(swift("Sources", "Tests"), r"^ *#(if|elseif) [^(]*$"):
-        names = re.findall(r"\b[A-Z]\w+", line.split("#", 1)[1])
+    for line in lines(swift("Sources", "Tests"), r"^ *#(if|elseif) "):
+        names = re.findall(r"\b[A-Z]\w+", re.sub(r"\w+\([^)]*\)", "", line.split("#", 1)[1]))
         if set(names) - known:
             yield line
 
