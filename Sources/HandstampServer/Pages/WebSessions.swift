@@ -109,13 +109,14 @@ struct WebSessions: Sendable {
   }
 
   /// The address of the page that a request is for.
-  func address(of visit: BrowserRequest) -> String {
-    issuer + visit.place.here.dropFirst(pages.base.utf8.count)
-  }
+  func address(of visit: BrowserRequest) -> String { issuer + path(of: visit) }
+
+  /// The path of that page below the issuer, and its query, as `?next=` has them.
+  func path(of visit: BrowserRequest) -> String { String(visit.place.here.dropFirst(pages.base.utf8.count)) }
 
   /// The page for signing in, which leads back to that of a request.
   func signInAddress(for visit: BrowserRequest) -> String {
-    issuer + "/sign-in?next=" + PercentEncoding.encode(visit.place.here)
+    issuer + "/sign-in?next=" + PercentEncoding.encode(path(of: visit))
   }
 
   /// Updates when the session was last seen.

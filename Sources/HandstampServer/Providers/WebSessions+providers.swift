@@ -30,7 +30,7 @@ extension WebSessions {
     let confirms = purpose.cancel != nil && visit.account != nil
     return try await leave(
       visit, confirms ? .confirm : .signIn,
-      next: purpose.next ?? String(visit.place.here.dropFirst(pages.base.utf8.count)),
+      next: purpose.next ?? path(of: visit),
       // A signed-in user is asked only if that sign-in is not enough.
       isFresh: confirms || visit.web != nil || purpose.asked?.signIn.wantsSignIn == true)
   }

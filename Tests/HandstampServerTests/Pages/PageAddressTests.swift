@@ -27,6 +27,7 @@ import Testing
         #expect(answer.location == location && answer.status == (location == nil ? 200 : 303), "\(path) at \(host)")
         #expect(location == nil || answer.all("set-cookie").isEmpty)
       }
+      #expect(try await browser.get("/auth/account").location == there + "/auth/sign-in?next=%2Faccount")
       let form = try await browser.get("/auth/sign-in")
       let elsewhere = ["Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"]
       let refused = try await browser.post("/auth/sign-in", [("csrf", form.csrf ?? "")], headers: elsewhere)
