@@ -54,6 +54,7 @@ package struct MailJob: RetriedJob {
   package var account: AccountID?
   /// The display name of a new account, or the ``NoticedName`` of a notice, with its client.
   package var name = ""
+  /// As ``NoticedName/client``.
   package var client: String?
   /// The language to write in; `nil` for the one that the account's owner was last known to read.
   package var language: String?
