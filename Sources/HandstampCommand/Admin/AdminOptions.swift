@@ -52,7 +52,10 @@ struct AdminOptions: ParsableArguments {
     let values = SettingValues<ServeSettings>(environment: environment)
     let link =
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
-    let file = try? ListFile(.clients, named: named)
+    // `admin clients add` creates the server's file, and needs none.
+    let file = (try? ListFile(.clients, named: named)).flatMap {
+      named != nil || FileManager.default.fileExists(atPath: $0.path) ? $0 : nil
+    }
     let clients = try file.map { file throws(CommandError) in try ClientFile.clients(in: file) } ?? []
     return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy, clients: clients)
