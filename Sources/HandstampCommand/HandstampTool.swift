@@ -1,6 +1,6 @@
 #if Command
 import ArgumentParser
-import HandstampSupport
+import HandstampCommandLine
 
 /// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.
 struct HandstampTool: AsyncParsableCommand {
@@ -44,57 +44,28 @@ struct HandstampTool: AsyncParsableCommand {
         64  usage error
         126, 127  the program given to exec cannot be run, or was not found
       """,
-    version: version + (BuildPart.words(without: BuildPart.unbuilt).map { " (\($0))" } ?? ""),
+    version: CommandProgram.version(of: "handstamp"),
     subcommands: [
       Signup.self, Login.self, AccountsCommand.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, AgentCommand.self, MCPCommand.self, Watch.self,
-      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Completion.self,
-      Serve.self, GateCommand.self, Admin.self,
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self,
+      Completion<HandstampTool>.self,
     ])
-
-  /// Prints the error and its hint, then exits with the matching code.
-  fileprivate static func leave(_ error: any Error, _ arguments: [String]) async -> Never {
-    var refusal: CommandError
-    // The program is about to end: no other one gets that width.
-    Terminal.widen()
-    switch error {
-    case let error as CommandError: refusal = error
-    case is CancellationError: refusal = CommandError(.cancelled, "cancelled", hint: "run the same command again")
-    default:
-      let code = exitCode(for: error)
-      if code == .success || code != .validationFailure { exit(withError: error) }
-      let lacksDashes = arguments.first == "exec" && !arguments.contains("--")
-      refusal = CommandError(
-        .usage, plain(message(for: error)),
-        hint: (lacksDashes ? "put -- before the program; " : "") + "see: \(NamedCommand(in: arguments).help)")
-    }
-    if let home = try? Home.current().withNotedKey { refusal = await refusal.explained(in: home) }
-    Terminal.say(refusal)
-    Interruption.conclude()
-    exit(withError: ExitCode(refusal.exit.rawValue))
-  }
 }
 
 /// Runs the command that the program's arguments name.
 package func runHandstamp() async {
-  Inheritance.remember()
-  let arguments = ProgramArguments(CommandLine.arguments)
-  if arguments.isVerbose { Verbosity.turnOn() }
-  do {
-    try ResourceLimits.arrange()
-    try NamedCommand(in: arguments.words).check()
-    var command = try await HandstampTool.asyncParseAsRoot(arguments.words)
-    // Those who run a server have no use for it.
-    if !["serve", "admin", "gate"].contains(arguments.words.first) { try EnvironmentToken.check() }
-    if var command = command as? any AsyncParsableCommand {
-      try await command.run()
-    } else {
-      try command.run()
-    }
-    if let refusal = Terminal.outputFailure { throw refusal }
-    Interruption.conclude()
-  } catch {
-    await HandstampTool.leave(error, arguments.words)
-  }
+  await CommandProgram.run(
+    HandstampTool.self,
+    check: { arguments throws(CommandError) in
+      if arguments.isVerbose { Verbosity.turnOn() }
+      try OperatorsCommand.refuse(arguments.words)
+    },
+    begin: { _ throws(CommandError) in try EnvironmentToken.check() },
+    explain: { refusal in
+      guard let home = try? Home.current().withNotedKey else { return refusal }
+      return await refusal.explained(in: home)
+    },
+    conclude: Interruption.conclude)
 }
 #endif

@@ -1,20 +1,20 @@
 #if Command
-import HandstampCore
+package import HandstampCore
 import HandstampSupport
-import HandstampTransports
+package import HandstampTransports
 
 #if !AsyncHTTPClient
 import Handstamp
 #endif
 
 /// The transport of the program's requests: AsyncHTTPClient; where the package is built without it, libcurl on Linux, and URLSession.
-enum CommandTransport {
+package enum CommandTransport {
   /// With the network of the environment, for requests of no account.
-  static let shared = make()
+  package static let shared = make()
 
   /// - Parameter certificateAuthorities: a file in PEM with the authorities to trust; `nil` is that of `SSL_CERT_FILE`, or the
   ///   system's.
-  static func make(certificateAuthorities: String? = nil) -> any Transport {
+  package static func make(certificateAuthorities: String? = nil) -> any Transport {
     // The transport reports an invalid environment, with each request.
     guard let certificateAuthorities, var network = try? NetworkSettings.environment() else {
       return make(network: nil)
@@ -24,7 +24,7 @@ enum CommandTransport {
   }
 
   /// - Parameter network: `nil` is that of the environment.
-  static func make(network: NetworkSettings?) -> any Transport {
+  package static func make(network: NetworkSettings?) -> any Transport {
     #if AsyncHTTPClient
     return AsyncHTTPTransport(network: network)
     #else
@@ -42,7 +42,7 @@ enum CommandTransport {
   /// Sends every request over the Unix domain socket at this path, whatever host it names.
   ///
   /// - Parameter place: The variable that names it, for the refusal of a build without ``BuildPart/agentClient``.
-  static func make(socket path: String, namedBy place: String) throws(CommandError) -> any Transport {
+  package static func make(socket path: String, namedBy place: String) throws(CommandError) -> any Transport {
     #if AsyncHTTPClient
     if BuildPart.agentClient.isHere { return AsyncHTTPTransport(unixSocket: path) }
     #endif

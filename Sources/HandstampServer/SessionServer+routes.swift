@@ -23,7 +23,7 @@ extension SessionServer {
       root.get(RouterPath(resource.path)) { request, _ in document.response(to: request) }
     }
     for (path, document) in [
-      (AppAssociations.applePath, associations.apple), (AppAssociations.androidPath, associations.android),
+      (AssociationFile.applePath, associations.apple), (AssociationFile.androidPath, associations.android),
     ] {
       if let document { root.get(RouterPath(path)) { request, _ in document.response(to: request) } }
     }

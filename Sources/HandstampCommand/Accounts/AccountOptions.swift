@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 import HandstampVaults

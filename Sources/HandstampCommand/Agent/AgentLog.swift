@@ -1,5 +1,6 @@
 #if Command
 import Dispatch
+import HandstampCommandLine
 import HandstampSupport
 
 /// The lines of an agent on stderr. They have a queue of their own: a reader that stopped reading must not keep peers from their tokens.

@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampCommandLine
 
 /// A refusal of the agent, as problem+json (RFC 9457) with the command's hint and exit status.
 struct AgentProblem: Codable, Sendable, Hashable {

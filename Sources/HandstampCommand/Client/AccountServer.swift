@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampCommandLine
 import HandstampOAuth
 
 /// The server of one account: its network, and the protocol of its sign-in.

@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampCommandLine
 
 /// The backend of one account. It reports failed revocations, after which waiting any longer is pointless, and notes the server's
 /// response to each refresh. Sessions of former clients are revoked as those, and not refreshed.

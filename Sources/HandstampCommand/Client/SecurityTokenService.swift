@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 

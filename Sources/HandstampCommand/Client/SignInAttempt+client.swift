@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 
 extension SignInAttempt {

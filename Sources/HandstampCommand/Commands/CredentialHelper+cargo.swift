@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 
 /// `handstamp credential-helper cargo`: version 1 of cargo's credential provider protocol, one line of JSON for each message (The

@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 
@@ -33,7 +34,7 @@ extension CredentialHelper {
     case "list":
       let listed = hosts.map { ($0.text, username) }
       Dictionary(listed) { first, _ in first }.writeJSON()
-    case "version": Terminal.out("docker-credential-handstamp \(HandstampTool.version)")
+    case "version": Terminal.out("docker-credential-handstamp \(CommandProgram.version)")
     default:
       throw CommandError(
         .usage, "unknown docker action \"\(action.onOneLine)\"", hint: "use get, store, erase or list")

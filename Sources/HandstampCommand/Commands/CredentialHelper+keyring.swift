@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 
 /// `handstamp credential-helper keyring`: the command line of Python's keyring, as pip and uv run it: `keyring get URL USERNAME`, and

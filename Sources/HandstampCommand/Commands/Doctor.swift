@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 
 struct Doctor: AsyncParsableCommand {
@@ -44,7 +45,7 @@ struct Doctor: AsyncParsableCommand {
     let problems = findings.count { $0.level == .problem }
     if output.json {
       Answer(
-        home: home.path, version: HandstampTool.version, problems: problems, repaired: repaired, findings: findings
+        home: home.path, version: CommandProgram.version, problems: problems, repaired: repaired, findings: findings
       )
       .writeLine()
     } else {

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 import HandstampTransports
 import HandstampVaults

@@ -1,5 +1,6 @@
 #if Command
 import ArgumentParser
+import HandstampCommandLine
 import HandstampCore
 
 /// `--resource`, `--scope` and `--audience`: tokens for another API, or for less than the session was granted.

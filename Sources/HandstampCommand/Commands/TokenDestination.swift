@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampCommandLine
 import HandstampSupport
 
 /// A host named with `--host`, which may receive tokens.

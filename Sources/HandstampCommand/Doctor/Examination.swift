@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 import HandstampVaults
@@ -42,8 +43,10 @@ struct Examination: Sendable {
   }
 
   private mutating func program() {
-    ok("version", "handstamp \(HandstampTool.version)")
-    if let words = BuildPart.words(without: BuildPart.lacking) { note("build", words, hint: BuildPart.hint) }
+    ok("version", "handstamp \(CommandProgram.version)")
+    if let words = BuildPart.words(without: BuildPart.lacking, in: CommandProgram.name) {
+      note("build", words, hint: BuildPart.hint(building: CommandProgram.name))
+    }
     add(.descriptors(limit: sysconf(Int32(_SC_OPEN_MAX)), inherited: Inheritance.current.fileCount))
     if EnvironmentToken.current != nil {
       note(

@@ -1,4 +1,6 @@
 #if Command
+import HandstampCommandLine
+
 /// One result of `doctor`.
 struct Finding: Sendable, Hashable, Encodable {
   enum Level: String, Sendable, Encodable {

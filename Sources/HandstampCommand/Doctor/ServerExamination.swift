@@ -1,5 +1,6 @@
 #if Command
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 import HandstampOAuth
 import HandstampSupport

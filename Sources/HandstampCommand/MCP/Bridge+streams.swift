@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 
 /// Streams of events, which are resumed where they broke off.

@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 import HandstampVaults
 

@@ -1,5 +1,6 @@
 #if Command
 import Dispatch
+import HandstampCommandLine
 
 /// The bridge's side of the program that started it. Reading and writing block, so each has a thread of its own.
 final class BridgePipes: Sendable {

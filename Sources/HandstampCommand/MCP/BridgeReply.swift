@@ -1,5 +1,6 @@
 #if Command
 import HandstampSupport
+import HandstampCommandLine
 
 /// Errors of the bridge itself, as JSON-RPC responses.
 enum BridgeReply {

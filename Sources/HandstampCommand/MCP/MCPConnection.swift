@@ -1,6 +1,7 @@
 #if Command
 import Crypto
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 import HandstampVaults

@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 
 /// The metadata of a protected resource (RFC 9728 section 2).

@@ -1,5 +1,6 @@
 #if Command
 import HandstampSupport
+import HandstampCommandLine
 
 /// A remote MCP server: an `https` URL, or one on loopback.
 struct RemoteServer: Sendable, Hashable {

@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampCommandLine
 import HandstampSupport
 import HandstampTransports
 import HandstampVaults

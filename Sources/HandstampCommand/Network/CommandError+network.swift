@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampCommandLine
 import HandstampSupport
 import HandstampTransports
 
@@ -66,7 +67,7 @@ extension NetworkFailure {
       "use the key of that certificate: handstamp login --client-certificate FILE --client-key FILE"
     case .invalidSettings:
       "use http://HOST:PORT or socks5://HOST:PORT, or unset the variable; see: handstamp login --help"
-    case .notInBuild: BuildPart.hint
+    case .notInBuild: BuildPart.hint(building: CommandProgram.name)
     }
   }
 }

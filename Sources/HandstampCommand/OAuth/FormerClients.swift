@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 import HandstampOAuth
 import HandstampSupport

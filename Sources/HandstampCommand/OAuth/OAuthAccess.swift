@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampCommandLine
 import HandstampOAuth
 import HandstampSupport
 import HandstampVaults

@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampCommandLine
 import HandstampSupport
 
 /// The request of another program: a few hundred bytes, or something else altogether.

@@ -5,6 +5,7 @@ import Darwin
 @preconcurrency import Glibc
 #endif
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 

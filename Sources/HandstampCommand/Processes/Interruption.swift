@@ -2,6 +2,7 @@
 import Dispatch
 import Foundation
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 
@@ -9,9 +10,6 @@ import HandstampSupport
 /// begins a session: the first one lets the request finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second
 /// one ends the program at once. Either way, the program ends by the first signal, as its parent expects.
 enum Interruption {
-  /// Ctrl-C; `kill`, `timeout` and service managers; a terminal or a connection that was closed.
-  static let signals = [SIGINT, SIGTERM, SIGHUP]
-
   /// `timeout` and service managers send two signals at once, which count as one.
   private static let doubled = Duration.milliseconds(500)
 
@@ -49,7 +47,7 @@ enum Interruption {
     source.resume()
   }
 
-  private static let ending = Locked(signals)
+  private static let ending = Locked(Inheritance.endings)
 
   /// Has SIGQUIT end the program as the other signals do, where something has to be removed. Swift's runtime would report a crash.
   static func takeQuit() {
@@ -79,7 +77,7 @@ enum Interruption {
     arrange()
     attended.withLock { $0 = .starting([]) }
     let areTaken = DispatchGroup()
-    let others = ([SIGQUIT] + signals).filter { !Interruption.signals.contains($0) }
+    let others = ([SIGQUIT] + signals).filter { !Inheritance.endings.contains($0) }
     for number in others where !Inheritance.current.ignored.contains(number) {
       signal(number, SIG_IGN)
       if signals.contains(number) { take(number, isTaken: areTaken) }

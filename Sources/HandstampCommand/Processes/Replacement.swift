@@ -6,6 +6,7 @@ import Darwin
 #endif
 import Foundation
 import Handstamp
+import HandstampCommandLine
 import HandstampCore
 import HandstampSupport
 
@@ -90,79 +91,6 @@ struct Replacement {
   private static func wipe(_ text: UnsafeMutablePointer<CChar>?) {
     guard let text else { return }
     for index in 0..<strlen(text) { text[index] = 0 }
-  }
-}
-
-/// The process state at start that libraries change: blocked and ignored signals, and open files. A program that replaces this
-/// one must find them unchanged.
-struct Inheritance: Sendable {
-  private(set) var mask = sigset_t()
-  private var ignoresPipe = false
-  private(set) var ignored: Set<Int32> = []
-  private var blocked: Set<Int32> = []
-  /// Those of ``Interruption/signals`` that were neither ignored nor blocked.
-  var taken: [Int32] { Interruption.signals.filter { !ignored.contains($0) && !blocked.contains($0) } }
-  /// Whether SIGQUIT was neither.
-  var takesQuit: Bool { !ignored.contains(SIGQUIT) && !blocked.contains(SIGQUIT) }
-  private var files: Set<Int32> = []
-  /// The number of files that were open.
-  var fileCount: Int { files.count }
-
-  private static let known = Interruption.signals + [SIGQUIT, SIGUSR1, SIGUSR2]
-  private static let remembered = Locked(Inheritance())
-  static var current: Inheritance { remembered.withLock { $0 } }
-
-  /// Records the state. Call this before anything else, on the main thread.
-  static func remember() {
-    var new = Inheritance()
-    pthread_sigmask(SIG_BLOCK, nil, &new.mask)
-    new.ignoresPipe = isIgnored(SIGPIPE)
-    for signal in known {
-      if isIgnored(signal) { new.ignored.insert(signal) }
-      if sigismember(&new.mask, signal) == 1 { new.blocked.insert(signal) }
-    }
-    new.files = openFiles()
-    remembered.withLock { $0 = new }
-  }
-
-  func restore() {
-    var mask = mask
-    pthread_sigmask(SIG_SETMASK, &mask, nil)
-    signal(SIGPIPE, ignoresPipe ? SIG_IGN : SIG_DFL)
-    for number in Interruption.signals { signal(number, ignored.contains(number) ? SIG_IGN : SIG_DFL) }
-    closeOtherFilesAtExec()
-  }
-
-  /// The signals whose handling libraries or this program may have changed, and that were not ignored at start.
-  var unignored: sigset_t {
-    var set = sigset_t()
-    sigemptyset(&set)
-    for number in Inheritance.known where !ignored.contains(number) { sigaddset(&set, number) }
-    if !ignoresPipe { sigaddset(&set, SIGPIPE) }
-    return set
-  }
-
-  /// Keeps files of libraries from another program.
-  func closeOtherFilesAtExec() {
-    for file in Inheritance.openFiles() where file > 2 && !files.contains(file) {
-      _ = fcntl(file, F_SETFD, FD_CLOEXEC)
-    }
-  }
-
-  /// Whether this process ignores a signal now.
-  static func isIgnored(_ signal: Int32) -> Bool {
-    var action = sigaction()
-    sigaction(signal, nil, &action)
-    #if canImport(Darwin)
-    let handler = action.__sigaction_u.__sa_handler
-    #else
-    let handler = action.__sigaction_handler.sa_handler
-    #endif
-    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
-  }
-
-  private static func openFiles() -> Set<Int32> {
-    Set((try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd"))?.compactMap { Int32($0) } ?? [])
   }
 }
 #endif

@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampCommandLine
 
 extension CommandError {
   /// Returns the refusal with a hint that fits the state of the installation's files. Never says "not signed in" if there is a

@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampCommandLine
 
 /// A fault in an installation, with the command that fixes it.
 struct Damage: Sendable, Hashable {

@@ -1,21 +1,21 @@
 #if Command
-import Foundation
+package import Foundation
 
 /// Facts about a file, read without opening it.
-struct FileFacts: Sendable, Hashable {
-  var isFolder: Bool
-  var isRegular: Bool
+package struct FileFacts: Sendable, Hashable {
+  package var isFolder: Bool
+  package var isRegular: Bool
   /// The permission bits.
-  var mode: Int
-  var owner: uid_t
-  var group: gid_t
-  var size: Int
+  package var mode: Int
+  package var owner: uid_t
+  package var group: gid_t
+  package var size: Int
   /// Identifies the file to the kernel.
-  var inode: Int
-  var changedAt: Date
+  package var inode: Int
+  package var changedAt: Date
 
   /// `nil` if there is no such file. Does not follow symbolic links.
-  init?(_ path: String) {
+  package init?(_ path: String) {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
     isFolder = facts[.type] as? FileAttributeType == .typeDirectory
     isRegular = facts[.type] as? FileAttributeType == .typeRegular
@@ -28,13 +28,13 @@ struct FileFacts: Sendable, Hashable {
   }
 
   /// Whether there is a folder, or a symbolic link to one.
-  static func isFolder(_ path: String) -> Bool {
+  package static func isFolder(_ path: String) -> Bool {
     var isFolder: ObjCBool = false
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
   }
 
   /// Facts about a folder, or the nearest one above it that is there.
-  static func ofFolder(_ path: String) -> FileFacts? {
+  package static func ofFolder(_ path: String) -> FileFacts? {
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
     while true {
       if let facts = FileFacts(url.path) { return facts }
@@ -44,8 +44,8 @@ struct FileFacts: Sendable, Hashable {
   }
 
   /// The owner's name, or number.
-  var ownerName: String { getpwuid(owner).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "'#\(owner)'" }
+  package var ownerName: String { getpwuid(owner).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "'#\(owner)'" }
 
-  var modeText: String { "mode 0" + String(mode, radix: 8) }
+  package var modeText: String { "mode 0" + String(mode, radix: 8) }
 }
 #endif

@@ -1,20 +1,20 @@
 #if Command
 import Foundation
-import HandstampCore
+package import HandstampCore
 
 /// A file with a secret, readable by its owner only.
-enum SecretFile {
+package enum SecretFile {
   /// Returns the secret in the first line.
   ///
   /// - Parameters:
   ///   - name: The variable or option that named the file.
   ///   - code: The exit code if the file cannot be used.
-  static func firstLine(of path: String, for name: String, code: ExitReason) throws(CommandError) -> Secret {
+  package static func firstLine(of path: String, for name: String, code: ExitReason) throws(CommandError) -> Secret {
     try read(path, for: name, code: code, isLine: true)
   }
 
   /// Returns the whole file, such as a key in PEM.
-  static func content(of path: String, for name: String, code: ExitReason) throws(CommandError) -> Secret {
+  package static func content(of path: String, for name: String, code: ExitReason) throws(CommandError) -> Secret {
     try read(path, for: name, code: code, isLine: false)
   }
 

@@ -1,19 +1,19 @@
 #if Command
 import Foundation
-import HandstampSupport
+package import HandstampSupport
 
 /// The file of a Unix domain socket that this program listens on.
-struct SocketFile: Sendable {
+package struct SocketFile: Sendable {
   /// Absolute.
-  let path: String
+  package let path: String
   /// The advice in refusals that concern the path.
   private let hint: String
 
   /// The longest path in bytes (unix(7)): the field ends with a zero.
-  static let longest = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+  package static let longest = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
   /// - Throws: A refusal if the path is longer than the system allows. Nothing is read or created.
-  init(_ path: String, hint: String) throws(CommandError) {
+  package init(_ path: String, hint: String) throws(CommandError) {
     self.path = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     self.hint = hint
     let count = self.path.utf8.count
@@ -30,7 +30,7 @@ struct SocketFile: Sendable {
 
   /// Makes the folder, for its owner only, unless it is there. In a folder where others can create files, one of them could take the
   /// path first, or replace the socket.
-  func makeFolder() throws(CommandError) {
+  package func makeFolder() throws(CommandError) {
     do {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -46,7 +46,7 @@ struct SocketFile: Sendable {
   }
 
   /// Removes a socket that a former process has left. Anything else stays, a symbolic link included.
-  func makeRoom() throws(CommandError) {
+  package func makeRoom() throws(CommandError) {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return }
     guard facts[.type] as? FileAttributeType == .typeSocket else {
       throw CommandError(.configuration, "\(path.onOneLine) exists, and is no socket", hint: hint)
@@ -79,16 +79,16 @@ struct SocketFile: Sendable {
   }
 
   /// The identity of the socket that is there now; `nil` if there is none.
-  var identity: FileIdentity? { FileIdentity(path: path) }
+  package var identity: FileIdentity? { FileIdentity(path: path) }
 
   /// Removes the socket if it is still the one of that identity.
-  func remove(_ identity: FileIdentity?) {
+  package func remove(_ identity: FileIdentity?) {
     if let identity, self.identity == identity { unlink(path) }
   }
 
   /// Runs `body` while no other process does the same in this folder: of two that start at once, the second one finds the socket of the
   /// first. The kernel releases the lock if this process ends.
-  func alone<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+  package func alone<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw CommandError(.failure, "cannot open \(folder.onOneLine)", hint: hint) }
     defer { close(descriptor) }

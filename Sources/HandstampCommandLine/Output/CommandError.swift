@@ -2,16 +2,16 @@
 import HandstampSupport
 
 /// Why a command failed, and what to do about it. Lower case, no full stop.
-struct CommandError: Error, Equatable {
-  var exit: ExitReason
+package struct CommandError: Error, Equatable {
+  package var exit: ExitReason
   /// The stable code, in `snake_case`, for programs; the same as in Swift and in problem documents.
-  var code: String
-  var message: String
-  var hint: String
+  package var code: String
+  package var message: String
+  package var hint: String
   /// Whether the installation's files are to blame; if so, the hint is found by inspecting them.
-  var concernsHome = false
+  package var concernsHome = false
 
-  init(_ exit: ExitReason, _ message: String, hint: String, concernsHome: Bool = false, code: String? = nil) {
+  package init(_ exit: ExitReason, _ message: String, hint: String, concernsHome: Bool = false, code: String? = nil) {
     self.exit = exit
     self.code = code ?? exit.code
     self.message = message
@@ -20,14 +20,14 @@ struct CommandError: Error, Equatable {
   }
 
   /// Returns the same refusal with another message.
-  func saying(_ message: String) -> CommandError {
+  package func saying(_ message: String) -> CommandError {
     var refusal = self
     refusal.message = message
     return refusal
   }
 
   /// Returns the same refusal with another hint.
-  func hinting(_ hint: String) -> CommandError {
+  package func hinting(_ hint: String) -> CommandError {
     var refusal = self
     (refusal.hint, refusal.concernsHome) = (hint, false)
     return refusal
@@ -35,7 +35,7 @@ struct CommandError: Error, Equatable {
 }
 
 /// Exit codes. `handstamp --help` lists them.
-enum ExitReason: Int32, Sendable {
+package enum ExitReason: Int32, Sendable {
   case ok = 0
   case failure = 1
   case cancelled = 2
@@ -49,7 +49,7 @@ enum ExitReason: Int32, Sendable {
   case notFound = 127
 
   /// The code of a refusal that has no code of its own.
-  var code: String {
+  package var code: String {
     switch self {
     case .ok: "ok"
     case .failure: "failed"
@@ -66,7 +66,7 @@ enum ExitReason: Int32, Sendable {
 }
 
 /// Returns `text` quoted as one shell word, so that a hint can be run as printed.
-func shellWord(_ text: String) -> String {
+package func shellWord(_ text: String) -> String {
   let isPlain =
     !text.isEmpty && text.first != "~" && text.first != "#"
     && text.utf8.allSatisfy { $0.isAlphanumeric || "/.-_:@#%+,=~".utf8.contains($0) }
@@ -74,7 +74,7 @@ func shellWord(_ text: String) -> String {
 }
 
 /// Returns a sentence in the program's own style: no leading capital, no final full stop.
-func plain(_ sentence: String) -> String {
+package func plain(_ sentence: String) -> String {
   var text = sentence.split(whereSeparator: \.isNewline).joined(separator: " ")
   while text.hasSuffix(".") { text.removeLast() }
   // An abbreviation keeps its capitals.

@@ -1,24 +1,24 @@
 #if Command
 import Foundation
 import HandstampSupport
-import Logging
+package import Logging
 
 /// The server's log, with a level that can change while it runs.
-final class ServerLog: Sendable {
+package final class ServerLog: Sendable {
   private let current: Locked<Logger.Level>
 
-  init(level: Logger.Level) { current = Locked(level) }
+  package init(level: Logger.Level) { current = Locked(level) }
 
-  var level: Logger.Level {
+  package var level: Logger.Level {
     get { current.withLock { $0 } }
     set { current.withLock { $0 = newValue } }
   }
 
-  var logger: Logger { Logger(label: "handstamp.server") { [self] _ in JSONLines(log: self) } }
+  package var logger: Logger { Logger(label: "handstamp.server") { [self] _ in JSONLines(log: self) } }
 }
 
 /// A log handler that writes JSON to stderr, one object per line.
-struct JSONLines: LogHandler {
+private struct JSONLines: LogHandler {
   let log: ServerLog
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?

@@ -1,20 +1,22 @@
 #if Command
-import ArgumentParser
+package import ArgumentParser
 import Foundation
 import HandstampCore
 
 /// `--json`, for every command that reads.
-struct OutputOptions: ParsableArguments {
+package struct OutputOptions: ParsableArguments {
   @Flag(name: .long, help: "print one line of JSON")
-  var json = false
+  package var json = false
+
+  package init() {}
 }
 
 /// Output for programs. It carries a schema version so that they know what to expect.
-protocol Document: Encodable {}
+package protocol Document: Encodable {}
 
 extension Document {
   /// Prints the document as one line of JSON.
-  func writeLine() { Versioned(document: self).writeJSON() }
+  package func writeLine() { Versioned(document: self).writeJSON() }
 }
 
 private struct Versioned<Content: Document>: Encodable {
@@ -30,7 +32,7 @@ private struct Versioned<Content: Document>: Encodable {
 
 extension Encodable {
   /// Prints the value as one line of JSON, as it is.
-  func writeJSON() {
+  package func writeJSON() {
     guard let bytes = try? jsonBytes() else { return }
     Terminal.out(String(decoding: bytes, as: UTF8.self))
   }
@@ -38,7 +40,7 @@ extension Encodable {
   /// The value as JSON, with sorted names.
   ///
   /// - Parameter isPretty: whether it is laid out for people.
-  func jsonBytes(isPretty: Bool = false) throws -> [UInt8] {
+  package func jsonBytes(isPretty: Bool = false) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     if isPretty { encoder.outputFormatting.insert(.prettyPrinted) }
@@ -48,7 +50,7 @@ extension Encodable {
 
 extension CommandError {
   /// The refusal for programs, with `--json`: one line on stderr.
-  var line: String {
+  package var line: String {
     let error: JSONObject = ["code": code, "message": message, "hint": hint, "exitStatus": exit.rawValue]
     let document: JSONObject = ["error": error, "schemaVersion": 1]
     return (try? document.jsonBytes()).map { String(decoding: $0, as: UTF8.self) } ?? ""
@@ -56,11 +58,13 @@ extension CommandError {
 }
 
 /// A table of text.
-struct Table {
-  var rows: [[String]]
+package struct Table {
+  package var rows: [[String]]
+
+  package init(rows: [[String]]) { self.rows = rows }
 
   /// One line per row; each column is as wide as its widest cell.
-  var lines: [String] {
+  package var lines: [String] {
     let rows = rows.map { $0.map(\.onOneLine) }
     let count = rows.map(\.count).max() ?? 0
     let widths = (0..<count).map { column in rows.map { $0.indices.contains(column) ? $0[column].count : 0 }.max() ?? 0
@@ -74,6 +78,6 @@ struct Table {
   }
 
   /// Prints the lines.
-  func write() { for line in lines { Terminal.out(line) } }
+  package func write() { for line in lines { Terminal.out(line) } }
 }
 #endif

@@ -1,13 +1,13 @@
 #if Command
-import ArgumentParser
+package import ArgumentParser
 
 /// A duration as typed on the command line: `500ms`, `60s`, `5m`, `12h`, `30d`.
-struct Span: ExpressibleByArgument, Hashable, Sendable {
-  var duration: Duration
+package struct Span: ExpressibleByArgument, Hashable, Sendable {
+  package var duration: Duration
 
-  init(_ duration: Duration) { self.duration = duration }
+  package init(_ duration: Duration) { self.duration = duration }
 
-  init?(argument: String) {
+  package init?(argument: String) {
     let digits = argument.prefix { $0.isASCII && $0.isNumber }
     guard let number = Int64(digits), number <= 1_000_000_000 else { return nil }
     switch argument.dropFirst(digits.count) {
@@ -20,12 +20,12 @@ struct Span: ExpressibleByArgument, Hashable, Sendable {
     }
   }
 
-  var defaultValueDescription: String { duration.words }
+  package var defaultValueDescription: String { duration.words }
 }
 
 extension Duration {
   /// For people: the two largest units, as in `9 min 12 s`.
-  var words: String {
+  package var words: String {
     let (whole, attoseconds) = components
     let milliseconds = attoseconds / 1_000_000_000_000_000
     switch whole {

@@ -1,15 +1,15 @@
 #if Command
 import Foundation
-import HandstampCore
+package import HandstampCore
 import HandstampSupport
 
 /// Data goes to stdout, messages go to stderr.
-enum Terminal {
+package enum Terminal {
   /// Prints one line of data.
-  static func out(_ line: String) { out(bytes: Array((line + "\n").utf8)) }
+  package static func out(_ line: String) { out(bytes: Array((line + "\n").utf8)) }
 
   /// Writes data unchanged. Returns whether it could be written.
-  @discardableResult static func out(bytes: [UInt8]) -> Bool {
+  @discardableResult package static func out(bytes: [UInt8]) -> Bool {
     WaitLine.shared.makeRoom()
     guard let fault = write(bytes, to: STDOUT_FILENO) else { return true }
     failure.withLock { $0 = $0 ?? fault }
@@ -19,7 +19,7 @@ enum Terminal {
   private static let failure = Locked<Int32?>(nil)
 
   /// Why data could not be written, such as for a full disk; `nil` if all was. A reader that wanted no more is no failure.
-  static var outputFailure: CommandError? {
+  package static var outputFailure: CommandError? {
     guard let fault = failure.withLock({ $0 }), fault != EPIPE else { return nil }
     return CommandError(
       .failure, "cannot write the output: \(String(cString: strerror(fault)))",
@@ -27,20 +27,20 @@ enum Terminal {
   }
 
   /// Prints one line of message text.
-  static func say(_ line: String) {
+  package static func say(_ line: String) {
     WaitLine.shared.makeRoom()
     write(Array((line.onOneLine + "\n").utf8), to: STDERR_FILENO)
   }
 
   /// Prints a refusal, as JSON where the command line asks for it.
-  static func say(_ refusal: CommandError) {
+  package static func say(_ refusal: CommandError) {
     if CommandLine.arguments.contains("--json") { return say(refusal.line) }
-    say("handstamp: \(refusal.message)")
+    say("\(CommandProgram.name): \(refusal.message)")
     say("hint: \(refusal.hint)")
   }
 
   /// Writes part of a line to stderr.
-  static func writeRaw(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
+  package static func writeRaw(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
 
   /// Unbuffered, so that no output is lost however the program ends. Returns the error that kept it from being written.
   @discardableResult
@@ -55,18 +55,18 @@ enum Terminal {
   }
 
   /// Has help written for 80 columns where there are fewer than 40: words would have no room beside options.
-  static func widen() {
+  package static func widen() {
     var size = winsize()
     _ = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
     if ProcessEnvironment["COLUMNS"].flatMap({ Int($0) }) ?? Int(size.ws_col) < 40 { setenv("COLUMNS", "80", 1) }
   }
 
-  static var isInteractive: Bool { isatty(STDIN_FILENO) == 1 }
+  package static var isInteractive: Bool { isatty(STDIN_FILENO) == 1 }
 
   /// Returns the first line of stdin, or prompts for the secret with the echo turned off.
   ///
   /// - Parameter twice: prompt a second time, and compare.
-  static func secret(_ name: String, twice: Bool = false) throws(CommandError) -> Secret {
+  package static func secret(_ name: String, twice: Bool = false) throws(CommandError) -> Secret {
     guard isInteractive else { return try firstLine(of: name) }
     return try withoutEcho { () throws(CommandError) in
       let secret = try prompt("\(name): ")
@@ -80,7 +80,7 @@ enum Terminal {
 
   /// Prompts, with the echo turned off, at the controlling terminal, even if stdin is something else (git's pipe, for example).
   /// Returns `nil` if there is no terminal, or if the user cancels.
-  static func secretAtTerminal(_ name: String) throws(CommandError) -> Secret? {
+  package static func secretAtTerminal(_ name: String) throws(CommandError) -> Secret? {
     if isInteractive {
       do throws(CommandError) { return try withoutEcho { () throws(CommandError) in try prompt("\(name): ") } } catch {
         guard error.exit == .cancelled else { throw error }
@@ -100,7 +100,7 @@ enum Terminal {
   }
 
   /// Prompts for a line that is not secret.
-  static func line(_ name: String, hint: String) throws(CommandError) -> String {
+  package static func line(_ name: String, hint: String) throws(CommandError) -> String {
     guard isInteractive else { throw CommandError(.usage, "missing \(name)", hint: hint) }
     write(Array("\(name): ".utf8), to: STDERR_FILENO)
     guard let line = readLine(), !line.isEmpty else {
@@ -173,7 +173,7 @@ enum Terminal {
 
 extension String {
   /// The text with control characters replaced: names from servers and other devices must not move the cursor.
-  var onOneLine: String {
+  package var onOneLine: String {
     String(
       String.UnicodeScalarView(
         unicodeScalars.map { scalar in

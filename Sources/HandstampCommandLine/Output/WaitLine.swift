@@ -5,8 +5,8 @@ import HandstampSupport
 
 /// A status line that shows what the program is waiting for, once the wait exceeds a second; erased afterwards. Not shown
 /// unless stderr is a terminal.
-final class WaitLine: Sendable {
-  static let shared = WaitLine()
+package final class WaitLine: Sendable {
+  package static let shared = WaitLine()
 
   private struct State {
     var isSilent = false
@@ -19,14 +19,14 @@ final class WaitLine: Sendable {
   /// Delay before the line appears, and interval between updates.
   private static let patience = Duration.seconds(1)
 
-  func silence() { state.withLock { $0.isSilent = true } }
+  package func silence() { state.withLock { $0.isSilent = true } }
 
   private static let isTerminal = isatty(STDERR_FILENO) == 1 && ProcessEnvironment["TERM"] != "dumb"
 
   /// Runs `body`, which waits for whatever `words` describes.
   ///
   /// - Parameter pause: Says, at each update, why nothing is being sent, and until when; `nil` while that is not so.
-  func during<Result, Failure: Error>(
+  package func during<Result, Failure: Error>(
     _ words: @autoclosure () -> String, pause: (@Sendable () async -> String?)? = nil,
     _ body: () async throws(Failure) -> Result
   ) async throws(Failure) -> Result {
@@ -54,7 +54,7 @@ final class WaitLine: Sendable {
   }
 
   /// Erases the line. Called before anything else is written.
-  func makeRoom() { state.withLock { WaitLine.erase(&$0) } }
+  package func makeRoom() { state.withLock { WaitLine.erase(&$0) } }
 
   private func show(_ number: Int, _ pause: String?) {
     state.withLock { state in

@@ -3,7 +3,7 @@ import Foundation
 import HandstampCore
 
 /// The limits of this process (`ulimit`) under which it could not create or run its threads, and would crash.
-enum ResourceLimits {
+package enum ResourceLimits {
   /// The size of a thread's stack: twice Apple's default.
   private static let stack = 1 << 20
   /// The least address space in which every command works, with a reserve.
@@ -15,7 +15,7 @@ enum ResourceLimits {
   /// Call this before the first thread is created.
   ///
   /// - Throws: A refusal if the address space is too small, or too few files may be open.
-  static func arrange() throws(CommandError) {
+  package static func arrange() throws(CommandError) {
     #if canImport(Glibc)
     // The default is the limit of the main thread's stack: too small under `ulimit -s 64`, and 8 MiB of address space otherwise.
     // Swift does not import the function that changes it.

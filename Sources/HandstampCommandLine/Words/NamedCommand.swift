@@ -1,19 +1,19 @@
 #if Command
-import ArgumentParser
-import HandstampSupport
+package import ArgumentParser
 
 /// A default subcommand with an argument: the first word may be that instead of a subcommand.
-protocol TakesFirstWord: ParsableCommand {}
+package protocol TakesFirstWord: ParsableCommand {}
 
-/// The command that the arguments name.
-struct NamedCommand {
+/// The command of a program that the arguments name.
+package struct NamedCommand {
   /// From the program to the subcommand.
-  private(set) var path = ["handstamp"]
+  package private(set) var path: [String]
   /// The word in the place of a subcommand that does not exist, and those that do.
-  private(set) var unknown: (name: String, known: [String])?
+  package private(set) var unknown: (name: String, known: [String])?
 
-  init(in arguments: [String]) {
-    var command: any ParsableCommand.Type = HandstampTool.self
+  package init(in arguments: [String], of root: any ParsableCommand.Type) {
+    path = [root.configuration.commandName].compactMap { $0 }
+    var command = root
     for name in arguments {
       let known = command.configuration.subcommands
       if known.isEmpty || name.hasPrefix("-") { return }
@@ -32,13 +32,14 @@ struct NamedCommand {
     }
   }
 
-  /// Prints its help.
-  var help: String { path.joined(separator: " ") + " --help" }
+  /// Its name below the program.
+  package var subcommand: String { path.dropFirst().joined(separator: " ") }
 
-  /// - Throws: A refusal that names the nearest subcommand, or the part that this build lacks. The parser would call the word an unexpected
-  ///   argument.
-  func check() throws(CommandError) {
-    try BuildPart.check(command: path.dropFirst().joined(separator: " "))
+  /// Prints its help.
+  package var help: String { path.joined(separator: " ") + " --help" }
+
+  /// - Throws: A refusal that names the nearest subcommand. The parser would call the word an unexpected argument.
+  package func check() throws(CommandError) {
     guard let unknown else { return }
     let words = path.dropFirst() + [unknown.name]
     throw CommandError(

@@ -1,8 +1,8 @@
 #if Command
 /// Which name was meant by one that is unknown.
-enum NearestName {
+package enum NearestName {
   /// Names the nearest one, if it is near, and the command `list` that prints all.
-  static func hint(for name: String, among known: [String], in list: String) -> String {
+  package static func hint(for name: String, among known: [String], in list: String) -> String {
     let ranked = known.map { (name: $0, distance: distance($0, name)) }
     guard let best = ranked.min(by: { $0.distance < $1.distance }), best.distance <= max(2, name.count / 4) else {
       return "\(list) lists all"

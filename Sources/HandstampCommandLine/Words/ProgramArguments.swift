@@ -2,14 +2,14 @@
 import HandstampSupport
 
 /// The arguments of the program, arranged for the parser.
-struct ProgramArguments {
+package struct ProgramArguments {
   /// To be parsed.
-  private(set) var words: [String]
+  package private(set) var words: [String]
   /// Whether `--verbose` was among them.
-  let isVerbose: Bool
+  package let isVerbose: Bool
 
   /// - Parameter all: The name by which the program was started, and its arguments.
-  init(_ all: [String]) {
+  package init(_ all: [String]) {
     let given = all.dropFirst()
     // The words after `--` belong to another program.
     let own = given.prefix { $0 != "--" }

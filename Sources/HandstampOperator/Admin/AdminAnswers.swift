@@ -1,4 +1,5 @@
-#if Command
+#if Operator
+import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
 import HandstampServer

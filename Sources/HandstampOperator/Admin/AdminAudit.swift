@@ -1,5 +1,6 @@
-#if Command
+#if Operator
 import ArgumentParser
+import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
 import HandstampServer

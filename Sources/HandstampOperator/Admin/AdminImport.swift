@@ -1,6 +1,7 @@
-#if Command
+#if Operator
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
 import HandstampServer

@@ -1,4 +1,5 @@
-#if Command
+#if Operator
+import HandstampCommandLine
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite

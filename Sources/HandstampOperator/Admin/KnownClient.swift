@@ -1,4 +1,5 @@
-#if Command
+#if Operator
+import HandstampCommandLine
 import HandstampServer
 
 /// The settings of a program whose defaults are not those of a new client. `scripts/dev openid` runs most of them.

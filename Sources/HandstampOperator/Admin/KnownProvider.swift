@@ -1,4 +1,5 @@
-#if Command
+#if Operator
+import HandstampCommandLine
 import HandstampServer
 
 /// The facts about a provider whose name is enough.

@@ -1,6 +1,7 @@
-#if Command
+#if Operator
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampServer
 
 /// The options of `handstamp admin clients add` for a client without users.

@@ -1,5 +1,6 @@
-#if Command && Verifier
+#if Operator && Verifier
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampServer
 import HandstampSupport

@@ -1,5 +1,6 @@
-#if Command
+#if Operator
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampServer
 import HandstampSupport

@@ -1,5 +1,6 @@
-#if Command
+#if Operator
 import Foundation
+import HandstampCommandLine
 import HandstampServer
 
 /// Reads the file of the providers that people sign in with, a JSON array. Their secrets are in files of their own.

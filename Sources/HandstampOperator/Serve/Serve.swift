@@ -1,6 +1,7 @@
-#if Command
+#if Operator
 import ArgumentParser
 import Foundation
+import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
@@ -107,7 +108,7 @@ struct Serve: AsyncParsableCommand {
     onReady: @escaping @Sendable () -> Void
   ) -> MetricsPage? {
     guard case .host(let host, let port)? = settings.metrics else { return nil }
-    return MetricsPage(of: server, metrics: metrics, host: host, port: port, version: HandstampTool.version) { port in
+    return MetricsPage(of: server, metrics: metrics, host: host, port: port, version: CommandProgram.version) { port in
       server.configuration.logger.notice("Metrics page", metadata: ["handstamp.port": "\(port)"])
       onReady()
     }

@@ -1,9 +1,10 @@
-#if Command
+#if Operator
+import HandstampCommandLine
 import HandstampSupport
 
 /// The words by which people ask for a part. A new part answers here.
 extension BuildPart {
-  /// The settings of `handstamp serve` that need it.
+  /// The settings of `handstamp-server serve` that need it.
   var settings: [String] {
     switch self {
     case .clientDocuments: ["client-documents"]
@@ -34,16 +35,6 @@ extension BuildPart {
     for part in absent {
       if let given = part.settings.compactMap({ values[$0] }).first { throw CommandError(part, at: given.place) }
     }
-  }
-}
-
-extension CommandError {
-  /// The refusal of a part that this build lacks.
-  ///
-  /// - Parameter place: The option, variable or file that asks for it; `nil` if the part's name says it.
-  init(_ part: BuildPart, at place: String? = nil) {
-    self.init(
-      .usage, (place.map { "\($0): " } ?? "") + part.refusal, hint: BuildPart.hint, code: "not_in_build")
   }
 }
 #endif

@@ -1,5 +1,6 @@
-#if Command
+#if Operator
 import Foundation
+import HandstampCommandLine
 
 /// How the value of a setting is read.
 struct SettingParser<Value: Sendable>: Sendable {

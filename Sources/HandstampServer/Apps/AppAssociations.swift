@@ -4,11 +4,6 @@ import HandstampSupport
 /// The documents in which the server's host names the operator's apps. The systems of Apple and Google read them before they let an
 /// app use passkeys and passwords of the host, and open its links.
 package struct AppAssociations: Sendable {
-  package static let applePath = "/.well-known/apple-app-site-association"
-  package static let androidPath = "/.well-known/assetlinks.json"
-  /// Apple's servers refuse a longer document.
-  package static let longest = 128 * 1024
-
   /// `nil` if no app is configured.
   let apple: FixedDocument?
   let android: FixedDocument?
@@ -19,7 +14,7 @@ package struct AppAssociations: Sendable {
   init(_ configuration: ServerConfiguration, routes paths: Set<String>) throws(ServerConfigurationError) {
     callbacks = AppAssociations.callbacks(of: configuration, routes: paths)
     let apple = AppAssociations.apple(configuration.appleApps, callbacks: callbacks.sorted())
-    guard apple.count <= AppAssociations.longest else { throw .appleApps }
+    guard apple.count <= AssociationFile.longest else { throw .appleApps }
     self.apple = configuration.appleApps.isEmpty ? nil : FixedDocument(apple, cacheControl: "public, max-age=3600")
     android =
       configuration.androidApps.isEmpty

@@ -26,8 +26,8 @@ struct OpenAPIDocument: Sendable {
     }
     if configuration.administrators.isEmpty { paths = paths.filter { !$0.key.hasPrefix("/admin/") } }
     if configuration.clientRegistration == nil { paths["/oauth/register"] = nil }
-    if configuration.appleApps.isEmpty { paths[AppAssociations.applePath] = nil }
-    if configuration.androidApps.isEmpty { paths[AppAssociations.androidPath] = nil }
+    if configuration.appleApps.isEmpty { paths[AssociationFile.applePath] = nil }
+    if configuration.androidApps.isEmpty { paths[AssociationFile.androidPath] = nil }
     let metadata = paths.removeValue(forKey: "/.well-known/oauth-authorization-server")
     paths[FixedDocument.metadataPath(of: configuration.issuer)] = metadata
     let resource = paths.removeValue(forKey: "/.well-known/oauth-protected-resource")

@@ -146,10 +146,11 @@ extension ProblemError {
 
   static let noApple = notOffered("Sign in with Apple is not set up on this server")
 
-  /// `handstamp serve` sends them, unless its build lacks that.
+  /// `handstamp-server serve` sends them, unless its build lacks that.
   static var noWebhooks: ProblemError {
     let part = BuildPart.webhooks
-    let detail = part.isHere ? "Serve its store with handstamp serve." : "\(part.refusal); \(BuildPart.hint)"
+    let hint = BuildPart.hint(building: "handstamp-server")
+    let detail = part.isHere ? "Serve its store with handstamp-server serve." : "\(part.refusal); \(hint)"
     return ProblemError(.forbidden, "not_offered", "This server sends no webhooks", detail: detail)
   }
 

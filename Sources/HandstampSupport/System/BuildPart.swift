@@ -1,4 +1,5 @@
-/// A part of the program `handstamp` that a build may lack. Shipped programs lack none; that of `make run` is built in half the time.
+/// A part of `handstamp` or `handstamp-server` that a build may lack. Shipped programs lack none; those of `make run` are built in half
+/// the time.
 ///
 /// A build refuses by name all that it lacks, wherever it is asked for: ``refusal`` and ``hint``. It never does a part of it.
 package enum BuildPart: Sendable, Hashable, CaseIterable {
@@ -6,7 +7,7 @@ package enum BuildPart: Sendable, Hashable, CaseIterable {
   case agentClient
   /// Clients with a metadata document at their client ID, which is fetched from an address that was checked.
   case clientDocuments
-  /// `handstamp gate`.
+  /// `handstamp-server gate`.
   case gate
   /// HTTPS and HTTP/2 at the server.
   case https
@@ -24,6 +25,15 @@ package enum BuildPart: Sendable, Hashable, CaseIterable {
     case .https: "HTTPS at the server"
     case .network: "the use of proxies and of certificates in PEM"
     case .webhooks: "sending webhooks"
+    }
+  }
+
+  /// The programs that have it: that of a terminal has no part of the server's.
+  private var programs: [String] {
+    switch self {
+    case .agentClient: ["handstamp"]
+    case .clientDocuments, .gate, .https, .webhooks: ["handstamp-server"]
+    case .network: ["handstamp", "handstamp-server"]
     }
   }
 
@@ -52,7 +62,7 @@ package enum BuildPart: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The parts that the program was built without.
+  /// The parts that this package was built without.
   package static let unbuilt = Set(allCases.filter { !$0.isBuilt })
 
   /// ``unbuilt``; tests replace it, to see what another build says.
@@ -62,12 +72,14 @@ package enum BuildPart: Sendable, Hashable, CaseIterable {
 
   package var refusal: String { "\(name) is not in this build" }
 
-  /// The advice, with the line that builds all parts.
-  package static let hint = "build it with: swift build --product handstamp --traits Programs"
+  /// The advice, with the line that builds all parts of a program.
+  package static func hint(building program: String) -> String {
+    "build it with: swift build --product \(program) --traits Programs"
+  }
 
-  /// Names the parts that a build lacks; `nil` if it lacks none.
-  package static func words(without parts: Set<BuildPart>) -> String? {
-    let names = allCases.filter(parts.contains).map(\.name)
+  /// Names the parts that a program lacks; `nil` if it lacks none.
+  package static func words(without parts: Set<BuildPart>, in program: String) -> String? {
+    let names = allCases.filter { parts.contains($0) && $0.programs.contains(program) }.map(\.name)
     return names.isEmpty ? nil : "build without " + names.joined(separator: ", ")
   }
 }

@@ -1,0 +1,37 @@
+#if Operator
+import ArgumentParser
+import HandstampCommandLine
+import HandstampSupport
+
+/// The `handstamp-server` program: runs and administers session servers, and verifies their tokens for other services.
+struct HandstampServerTool: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "handstamp-server",
+    abstract: "run a session server, and administer it",
+    discussion: """
+      data goes to stdout, messages and logs go to stderr; every command that
+      reads accepts --json
+
+      secrets are read from stdin, a file or a variable, never from arguments
+
+      exit codes:
+        0   done
+        1   failed
+        2   cancelled
+        6   no answer; try again later
+        7   the server is not set up correctly
+        64  usage error, or a setting that is not valid
+      """,
+    version: CommandProgram.version(of: "handstamp-server"),
+    subcommands: [Serve.self, Admin.self, GateCommand.self, Completion<HandstampServerTool>.self])
+}
+
+/// Runs the command that the program's arguments name.
+package func runHandstampServer() async {
+  await CommandProgram.run(
+    HandstampServerTool.self,
+    check: { arguments throws(CommandError) in
+      try BuildPart.check(command: NamedCommand(in: arguments.words, of: HandstampServerTool.self).subcommand)
+    })
+}
+#endif
