@@ -74,13 +74,14 @@ let package = Package(
     .library(name: "HandstampTransports", targets: ["HandstampTransports"]),
     .library(name: "HandstampVerifier", targets: ["HandstampVerifier"]),
     .executable(name: "handstamp", targets: ["HandstampProgram"]),
+    .executable(name: "handstamp-server", targets: ["HandstampServerProgram"]),
   ],
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
   traits: [
     .trait(name: "Data", description: "HandstampData: one SQLite database per account (GRDB)"),
     .trait(
       name: "Server", description: "the session server, and its store in SQLite (Hummingbird, libargon2, GRDB)",
-      enabledTraits: ["JOSE"]),
+      enabledTraits: ["JOSE", "HTTP"]),
     .trait(
       name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
     .trait(
@@ -95,12 +96,16 @@ let package = Package(
       name: "LoopbackRedirect", description: "HandstampTransports: OAuth redirects to a loopback port (SwiftNIO)"),
     // Of this repository: no other package enables these itself.
     .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
+    .trait(name: "HTTP", description: "the listener of servers: enabled by the traits that need it"),
     .trait(
       name: "Command", description: "the program handstamp without the parts that `handstamp --version` names",
-      enabledTraits: ["Server", "PostgreSQL", "LoopbackRedirect"]),
+      enabledTraits: ["HTTP", "LoopbackRedirect"]),
     .trait(
-      name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
-      enabledTraits: ["Command", "AsyncHTTPClient", "WebSocket", "Verifier"]),
+      name: "Operator", description: "the program handstamp-server too, without the parts that its --version names",
+      enabledTraits: ["Command", "Server", "PostgreSQL"]),
+    .trait(
+      name: "Programs", description: "both programs; in this repository also the benchmark and server tests",
+      enabledTraits: ["Operator", "AsyncHTTPClient", "WebSocket", "Verifier"]),
     .trait(
       name: "Exploration",
       description: "tests: the exhaustive exploration of the protocol, switches for its faults, OpenCombine on Linux"),
@@ -197,6 +202,21 @@ let package = Package(
       name: "CHandstampArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"]), .brew(["argon2"])]),
     // Files that are part of the program.
     .target(name: "CHandstampFiles", exclude: ["common-passwords.txt"]),
+    // Accepts connections and knows nothing of sessions: for the server, the gate and the agent. HandstampServer exports it.
+    .target(
+      name: "HandstampHTTP",
+      dependencies: ["HandstampModel", "HandstampSupport"]
+        + products("HummingbirdCore", of: "hummingbird", with: "HTTP")
+        + products("HTTPTypes", of: "swift-http-types", with: "HTTP")
+        + products("Logging", of: "swift-log", with: "HTTP")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "HTTP")
+        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "HTTP")
+        + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", of: "swift-nio-extras", with: "HTTP")
+        // HTTPS, with what AsyncHTTPClient needs as well.
+        + products("NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "AsyncHTTPClient")
+        + products("NIOHTTP2", of: "swift-nio-http2", with: "AsyncHTTPClient") + nio("NIOTLS", with: "AsyncHTTPClient")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient"),
+      swiftSettings: strict),
     // Signed tokens and keys as JSON; seen by no app.
     .target(
       name: "HandstampJOSE",
@@ -227,8 +247,8 @@ let package = Package(
     .target(
       name: "HandstampServer",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampOAuth", "HandstampPages",
-        crypto,
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampHTTP", "HandstampRegistry", "HandstampOAuth",
+        "HandstampPages", crypto,
         .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
         .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
@@ -236,15 +256,8 @@ let package = Package(
         .target(name: "CHandstampLibraries", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
       ] + products("_CryptoExtras", of: "swift-crypto", with: "Server") + hummingbird("Server")
-        + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
-        + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server")
-        + nio("NIOHTTP1", "NIOPosix", with: "Server")
-        + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", of: "swift-nio-extras", with: "Server")
-        // HTTPS, with what AsyncHTTPClient needs as well.
-        + products("NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "AsyncHTTPClient")
-        + products("NIOHTTP2", of: "swift-nio-http2", with: "AsyncHTTPClient") + nio("NIOTLS", with: "AsyncHTTPClient")
-        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient"),
+        + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server") + nio("NIOHTTP1", with: "Server"),
       swiftSettings: strict),
     // Shared by the stores: keys, and the files beside a database.
     .target(
@@ -264,36 +277,53 @@ let package = Package(
       ], swiftSettings: strict),
 
     // MARK: Programs
-    // A library, so that the tour and the tests reach it.
+    // Of both: refusals and hints, output, names of commands, files of secrets.
+    .target(
+      name: "HandstampCommandLine",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampTransports"]
+        + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
+        + products("Logging", of: "swift-log", with: "Command"),
+      swiftSettings: strict),
+    // Libraries, so that the tour and the tests reach them.
     .target(
       name: "HandstampCommand",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampKeys",
-        "HandstampVaults",
-        "HandstampRegistry", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
-        "HandstampTransports", "HandstampVerifier", crypto,
-      ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
-        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Command")
-        + products("Yams", of: "Yams", with: "Command")
-        + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Command"),
+        "HandstampCommandLine", "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth",
+        "HandstampKeys", "HandstampVaults", "HandstampRegistry", "HandstampTransports", crypto,
+        .target(name: "HandstampHTTP", condition: .when(traits: ["Command"])),
+      ] + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
+        + products("HummingbirdCore", of: "hummingbird", with: "Command")
+        + products("HTTPTypes", of: "swift-http-types", with: "Command")
+        + products("Logging", of: "swift-log", with: "Command") + nio("NIOCore", with: "Command"),
       swiftSettings: strict),
     .executableTarget(name: "HandstampProgram", dependencies: ["HandstampCommand"], swiftSettings: strict),
+    .target(
+      name: "HandstampOperator",
+      dependencies: [
+        "HandstampCommandLine", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampHTTP",
+        "HandstampRegistry", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
+        "HandstampTransports", "HandstampVerifier",
+      ] + hummingbird("Operator") + products("ArgumentParser", of: "swift-argument-parser", with: "Operator")
+        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Operator")
+        + products("Yams", of: "Yams", with: "Operator"),
+      swiftSettings: strict),
+    .executableTarget(name: "HandstampServerProgram", dependencies: ["HandstampOperator"], swiftSettings: strict),
 
     // MARK: Programs of this repository, which no product contains
     .executableTarget(
       name: "HandstampTour",
       dependencies: [
-        "HandstampCommand", "HandstampProgram", "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp",
-        "HandstampServer", "HandstampVaults",
-      ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
-        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Command"),
+        "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampCore",
+        "HandstampModel", "HandstampSupport", "Handstamp", "HandstampHTTP", "HandstampServer", "HandstampVaults",
+      ] + hummingbird("Operator") + products("ArgumentParser", of: "swift-argument-parser", with: "Operator")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Operator"),
       path: "Programs/HandstampTour", swiftSettings: strict),
     .executableTarget(
       name: "HandstampBench",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
         "HandstampTesting",
-        "HandstampJOSE", "HandstampServer", "HandstampVerifier",
+        "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampVerifier",
         "HandstampSQLite", "HandstampTransports", crypto,
       ] + hummingbird("Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
@@ -303,7 +333,7 @@ let package = Package(
     // A forum to try Examples/ForumReader and two programs of Examples/Documents on.
     .executableTarget(
       name: "HandstampForumServer",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampServer"]
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampHTTP", "HandstampServer"]
         + hummingbird("Programs"),
       path: "Examples/ForumReader/Server", swiftSettings: strict),
     // The model of an example app, for its tests.
@@ -449,7 +479,7 @@ let package = Package(
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampVerifier", "HandstampPages", "HandstampServer", "HandstampSQLite",
+        "HandstampVerifier", "HandstampPages", "HandstampHTTP", "HandstampServer", "HandstampSQLite",
         "HandstampTransports",
         "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampWebAuthn",
         "HandstampSupport",
@@ -472,7 +502,7 @@ let package = Package(
     .testTarget(
       name: "ClientServerTests",
       dependencies: [
-        "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel",
+        "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel",
         "HandstampSupport", "Handstamp", "HandstampUI",
         "HandstampVaults",
         "HandstampSQLite", "HandstampStorage", "HandstampRegistry", "HandstampTesting", crypto,
@@ -483,7 +513,8 @@ let package = Package(
     .testTarget(
       name: "OpenStandardsTests",
       dependencies: [
-        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampServer", "HandstampTransports",
+        "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampTour",
+        "HandstampHTTP", "HandstampServer", "HandstampTransports",
         "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
@@ -492,7 +523,8 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampJOSE", "HandstampServer", "HandstampSQLite",
+        "HandstampCommandLine", "HandstampCommand", "HandstampOperator", "HandstampProgram", "HandstampServerProgram",
+        "HandstampTour", "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampSQLite",
         "HandstampPostgres",
         "HandstampStorage", "HandstampTransports", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",

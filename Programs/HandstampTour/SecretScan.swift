@@ -1,4 +1,4 @@
-#if Command && DEBUG
+#if Operator && DEBUG
 import Foundation
 
 /// Searches data for many secrets at once.

@@ -1,4 +1,4 @@
-#if Command && DEBUG
+#if Operator && DEBUG
 import Foundation
 import Handstamp
 import HandstampCore

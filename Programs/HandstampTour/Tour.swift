@@ -1,4 +1,4 @@
-#if Command && DEBUG
+#if Operator && DEBUG
 import ArgumentParser
 import Dispatch
 import Foundation

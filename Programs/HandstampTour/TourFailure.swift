@@ -1,4 +1,4 @@
-#if Command && DEBUG
+#if Operator && DEBUG
 @testable import HandstampCommand
 
 /// An expected observation that did not occur.

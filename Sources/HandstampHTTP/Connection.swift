@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import NIOCore
 
 /// One connection, as its limits see it: whether it is idle, how long its next request may take to arrive, and when it ends.

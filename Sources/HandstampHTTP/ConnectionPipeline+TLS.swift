@@ -1,4 +1,4 @@
-#if Server && AsyncHTTPClient
+#if HTTP && AsyncHTTPClient
 import NIOCore
 import NIOHTTP2
 import NIOHTTPTypesHTTP2
@@ -91,7 +91,7 @@ private final class FrameBudget: ChannelInboundHandler {
     left = min(left + Int(earned) + connection.useful, FrameBudget.most) - unwrapInboundIn(data).readableBytes
     connection.useful = 0
     guard left >= 0 else {
-      host.metrics.update { $0.idleFrames += 1 }
+      host.count(.idleFrames, 1)
       host.log.note(.idleFrames)
       return context.close(promise: nil)
     }
@@ -110,7 +110,7 @@ private final class ConnectionEnd: ChannelInboundHandler {
     context.fireUserInboundEventTriggered(event)
   }
 }
-#elseif Server
+#elseif HTTP
 import NIOCore
 
 /// Never created without the trait `AsyncHTTPClient`: ``TLSFiles`` throws ``ListenError/missingTrait``.

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import HandstampSupport
 import NIOCore
 
@@ -20,12 +20,12 @@ final class ConnectionTable: Sendable {
   }
 
   private let content: Locked<Content>
-  private let metrics: ServerMetrics
+  private let count: ListenerCount.Add
   private let log: ThrottledLogger
 
-  init(limits: (all: Int, perAddress: Int), metrics: ServerMetrics, log: ThrottledLogger) {
+  init(limits: (all: Int, perAddress: Int), count: @escaping ListenerCount.Add, log: ThrottledLogger) {
     content = Locked(Content(order: IdleOrder(limit: limits.all, limitPerAddress: limits.perAddress)))
-    self.metrics = metrics
+    self.count = count
     self.log = log
   }
 
@@ -44,18 +44,18 @@ final class ConnectionTable: Sendable {
     victim?.closeIfIdle()
     switch admission {
     case .admitted(_, let closing):
-      metrics.update {
-        $0.connections += 1
-        $0.openConnections += 1
-        if closing != nil { $0.closedIdleConnections += 1 }
+      count(.connections, 1)
+      count(.openConnections, 1)
+      if closing != nil {
+        count(.closedIdleConnections, 1)
+        log.note(.closedIdle)
       }
-      if closing != nil { log.note(.closedIdle) }
       if isDraining { connection.quiesce() }
       return true
     case .refused: log.note(.refusedConnection)
     case .refusedForAddress: log.note(.refusedAddress)
     }
-    metrics.update { $0.refusedConnections += 1 }
+    count(.refusedConnections, 1)
     return false
   }
 
@@ -63,14 +63,14 @@ final class ConnectionTable: Sendable {
   func end(_ number: Int) { content.withLock { $0.order.end(number) } }
 
   func remove(_ number: Int) {
-    metrics.update { $0.openConnections -= 1 }
+    count(.openConnections, -1)
     var isFlood = false
     change { content in
       content.order.remove(number)
       content.connections[number] = nil
-      let count = content.connections.count
-      isFlood = content.peak - count >= ConnectionTable.flood && count <= content.peak / 4
-      if isFlood { content.peak = count }
+      let open = content.connections.count
+      isFlood = content.peak - open >= ConnectionTable.flood && open <= content.peak / 4
+      if isFlood { content.peak = open }
     }
     if isFlood { FreedMemory.giveBack() }
   }

@@ -1,8 +1,8 @@
-#if Server
+#if HTTP
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Logging
-import NIOCore
+package import NIOCore
 
 extension ExchangeHandler {
   /// Asks the responder, and sends its response: the part of an exchange that may run beside the event loop.
@@ -56,7 +56,7 @@ extension Channel {
   ///
   /// - Returns: `false`, and will not call, if another server serves it.
   /// - Throws: if it is closed.
-  func whenInputClosed(_ body: @escaping @Sendable () -> Void) async throws -> Bool {
+  package func whenInputClosed(_ body: @escaping @Sendable () -> Void) async throws -> Bool {
     do {
       try await pipeline.handler(type: ExchangeHandler.self).map { $0.whenInputClosed(body) }.get()
       return true

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -50,7 +50,7 @@ extension ExchangeHandler {
   }
 
   private func writeTimePassed() {
-    host.metrics.update { $0.slowReaders += 1 }
+    host.count(.slowReaders, 1)
     host.log.note(.slowReader)
     context?.close(promise: nil)
   }

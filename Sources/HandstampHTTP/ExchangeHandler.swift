@@ -1,7 +1,7 @@
-#if Server
-import HandstampCore
+#if HTTP
+import HandstampModel
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
@@ -247,29 +247,29 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     guard case .receiving(_, let body) = state else { return }
     let earned = host.options.bodyLimit + .milliseconds(body.readableBytes * 1000 / host.options.bodyRate)
     guard NIODeadline.now() >= bodyBegan + TimeAmount(earned) else { return awaitBody(after: body.readableBytes) }
-    host.metrics.update { $0.slowRequests += 1 }
+    host.count(.slowRequests, 1)
     host.log.note(.slowRequest, cause: "body")
     refuse(.tooSlow)
   }
 
   /// The head of a request has not arrived within its time.
   func headIsLate() {
-    host.metrics.update { $0.slowRequests += 1 }
+    host.count(.slowRequests, 1)
     host.log.note(.slowRequest, cause: "head")
     if case .waiting = state { refuse(.tooSlow) } else { context?.close(promise: nil) }
   }
 
   /// Answers without asking the responder, and ends the connection.
-  func refuse(_ problem: ProblemError) {
+  func refuse(_ refusal: Refusal) {
     bodyTimer?.cancel()
     bodyTimer = nil
     isKept = false
     isRequestOpen = false
     state = .answering
-    var response = problem.response
+    var (response, content) = refusal.response
     host.options.fields.add(to: &response.headers)
     response.headers[.date] = host.date.text
-    send(response.head, problem.content, isLast: true)
+    send(response.head, content, isLast: true)
   }
 }
 

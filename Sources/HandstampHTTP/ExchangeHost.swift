@@ -1,8 +1,8 @@
-#if Server
-import HandstampCore
+#if HTTP
+import HandstampModel
 import HandstampSupport
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 
@@ -13,17 +13,28 @@ struct ExchangeHost: Sendable {
   let respond: @Sendable (Request, any Channel) async throws -> Response
   let table: ConnectionTable
   let tasks: RequestTasks
-  let metrics: ServerMetrics
+  let count: ListenerCount.Add
   let log: ThrottledLogger
   let logger: Logger
   let date = DateField()
 }
 
-extension ProblemError {
-  static let notHTTP = ProblemError(.badRequest, "invalid_request", "The request is not valid HTTP")
-  static let headTooLarge = ProblemError(
-    .requestHeaderFieldsTooLarge, "head_too_large", "The request line and header fields are too large")
-  static let tooSlow = ProblemError(.requestTimeout, "request_timeout", "The request took too long to arrive")
+/// Why a listener answers a request by itself.
+enum Refusal {
+  case notHTTP, headTooLarge, tooSlow
+
+  /// The response, and its body for a connection that has no writer.
+  var response: (Response, ByteBuffer) {
+    let (status, code, title): (HTTPResponse.Status, String, String) =
+      switch self {
+      case .notHTTP: (.badRequest, "invalid_request", "The request is not valid HTTP")
+      case .headTooLarge:
+        (.requestHeaderFieldsTooLarge, "head_too_large", "The request line and header fields are too large")
+      case .tooSlow: (.requestTimeout, "request_timeout", "The request took too long to arrive")
+      }
+    let problem = JSONText(problem: status, code, title)
+    return (.problem(problem, status), problem.buffer)
+  }
 }
 
 /// The `Date` field, formatted once per second.

@@ -1,11 +1,11 @@
-#if Server
+#if HTTP
 import HandstampSupport
 public import NIOCore
 
 /// An IPv4 or IPv6 address. An IPv4 address mapped into IPv6 (RFC 4291 section 2.5.5.2) is the IPv4 address.
 public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
   /// 4 or 16 bytes, in network order.
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// - Parameter text: in any spelling of RFC 4291 or dotted decimal, without brackets; a zone such as `%eth0` is ignored.
   public init?(_ text: some StringProtocol) {

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 /// Which connections there are, and which of them has been idle for longest. Knows nothing of sockets or clocks.
 ///
 /// A connection is idle while no request of it is being received completely or answered. Every operation takes constant time,

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import HandstampSupport
 
 /// A reason why a server does not listen.

@@ -1,6 +1,6 @@
-#if Server
+#if HTTP
 import HandstampSupport
-package import Hummingbird
+package import HummingbirdCore
 package import Logging
 package import NIOCore
 import NIOPosix
@@ -11,7 +11,7 @@ import ServiceLifecycle
 package struct Listener: Service, CustomStringConvertible {
   private let addresses: [ListeningAddress]
   private let host: ExchangeHost
-  let identity: TLSIdentity?
+  package let identity: TLSIdentity?
   private let descriptors: Int
   private let limits: (all: Int, perAddress: Int)
   private let notifier: ServiceNotifier
@@ -20,14 +20,14 @@ package struct Listener: Service, CustomStringConvertible {
 
   /// - Parameters:
   ///   - promptPaths: the paths whose requests compute little: they run on the event loop of their connection.
-  ///   - metrics: counts connections and their failures; by default they are not published.
+  ///   - count: counts connections and their failures; by default nothing does.
   ///   - notifier: tells the service manager when the listener accepts connections, and when it stops.
   ///   - onReady: called once, with the port of the first address (0 for a Unix domain socket), when it accepts connections.
   ///   - respond: called for each request, when its body is complete or will not be, with its connection or stream. Errors are answered
   ///     500 without a body.
   package init(
     on addresses: [ListeningAddress], options: ListenerOptions, promptPaths: Set<Substring> = [],
-    metrics: ServerMetrics = ServerMetrics(), logger: Logger, notifier: ServiceNotifier = .silent,
+    count: @escaping ListenerCount.Add = { _, _ in }, logger: Logger, notifier: ServiceNotifier = .silent,
     onReady: @escaping @Sendable (_ port: Int) async -> Void,
     respond: @escaping @Sendable (Request, any Channel) async throws -> Response
   ) throws(ListenError) {
@@ -38,14 +38,14 @@ package struct Listener: Service, CustomStringConvertible {
     self.notifier = notifier
     self.onReady = onReady
     identity = try options.tls.map { files throws(ListenError) in
-      try TLSIdentity(files, metrics: metrics, logger: logger)
+      try TLSIdentity(files, count: count, logger: logger)
     }
     descriptors = DescriptorLimit.raise()
     limits = options.connectionLimits(descriptors: descriptors)
     let log = ThrottledLogger(logger)
     host = ExchangeHost(
-      options: options, respond: respond, table: ConnectionTable(limits: limits, metrics: metrics, log: log),
-      tasks: RequestTasks(on: Listener.group, prompt: promptPaths), metrics: metrics, log: log, logger: logger)
+      options: options, respond: respond, table: ConnectionTable(limits: limits, count: count, log: log),
+      tasks: RequestTasks(on: Listener.group, prompt: promptPaths), count: count, log: log, logger: logger)
   }
 
   /// The name of the service in logs.
@@ -146,7 +146,7 @@ package struct Listener: Service, CustomStringConvertible {
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptWatch(metrics: host.metrics, log: host.log))
+          try channel.pipeline.syncOperations.addHandler(AcceptWatch(count: host.count, log: host.log))
         }
       }
       .childChannelOption(.allowRemoteHalfClosure, value: true)
@@ -173,20 +173,20 @@ package struct Listener: Service, CustomStringConvertible {
 /// long as a connection waits.
 final class AcceptWatch: ChannelInboundHandler {
   typealias InboundIn = any Channel
-  private let metrics: ServerMetrics
+  private let count: ListenerCount.Add
   private let log: ThrottledLogger
   /// Ends the last pause.
   private var resumption: Scheduled<Void>?
   private var isQuiescing = false
 
-  init(metrics: ServerMetrics, log: ThrottledLogger) {
-    self.metrics = metrics
+  init(count: @escaping ListenerCount.Add, log: ThrottledLogger) {
+    self.count = count
     self.log = log
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard let error = error as? IOError else { return context.fireErrorCaught(error) }
-    metrics.update { $0.acceptFailures += 1 }
+    count(.acceptFailures, 1)
     log.note(.acceptFailed, cause: String(cString: strerror(error.errnoCode)))
     let channel = context.channel
     _ = channel.setOption(.autoRead, value: false)

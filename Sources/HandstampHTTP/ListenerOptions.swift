@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 /// How the server listens, and what it takes from slow and hostile clients. For the server's own listener
 /// (``SessionServer/run(host:port:stoppingOnSignals:onReady:)``, `handstamp serve`): an app with the server's routes in its own
 /// router configures its own.
@@ -37,9 +37,9 @@ public struct ListenerOptions: Sendable {
   /// Maximum number of header fields; then 431.
   package var headFields = 100
   /// Their connections are not counted by address.
-  var proxies = TrustedProxies.none
+  package var proxies = TrustedProxies.none
   /// The header fields of responses that the listener gives by itself.
-  var fields = ResponseFields()
+  package var fields = ResponseFields()
 
   public init() {}
 

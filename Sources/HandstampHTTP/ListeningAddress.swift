@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import HandstampSupport
 
 /// Where a server accepts connections.
@@ -32,7 +32,7 @@ public enum ListeningAddress: Sendable, Hashable, CustomStringConvertible {
   private static let firstDescriptor: Int32 = 3
 
   /// Whether only programs of this machine can connect.
-  var isLocal: Bool {
+  package var isLocal: Bool {
     switch self {
     case .host(let host, _): Loopback.contains(host: host)
     case .unixSocket: true
@@ -41,7 +41,7 @@ public enum ListeningAddress: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The name that clients of this machine use.
-  var host: String {
+  package var host: String {
     if case .host(let host, _) = self { host } else { "localhost" }
   }
 

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 package import Foundation
 
 extension Process {

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import HandstampSupport
 import NIOCore
 import NIOHTTP1

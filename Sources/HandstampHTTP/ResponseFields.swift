@@ -1,41 +1,22 @@
-#if Server
-import HTTPTypes
+#if HTTP
+package import HTTPTypes
 
 /// Header fields of every response.
-struct ResponseFields: Sendable {
+package struct ResponseFields: Sendable {
   /// `Strict-Transport-Security` (RFC 6797); `nil` for a server without a public `https` address.
-  var transportSecurity: String?
+  package var transportSecurity: String?
+
+  package init() {}
 
   private static let policy = HTTPField(
     name: .contentSecurityPolicy,
     value: "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'")
 
-  func add(to headers: inout HTTPFields) {
+  package func add(to headers: inout HTTPFields) {
     headers[.xContentTypeOptions] = "nosniff"
     // JSON and redirects: nothing of them may be shown as a page, nor in one. Pages have their own.
     if !headers.contains(.contentSecurityPolicy) { headers.append(ResponseFields.policy) }
     if let transportSecurity { headers[.strictTransportSecurity] = transportSecurity }
   }
-}
-
-extension ResponseFields {
-  init(_ configuration: ServerConfiguration) {
-    if configuration.issuer.hasPrefix("https:") { transportSecurity = configuration.transportSecurity?.field }
-  }
-}
-
-/// The server's policy for browsers about HTTPS (RFC 6797). Only servers whose issuer is an `https` URL send it.
-public struct TransportSecurity: Sendable, Hashable {
-  /// How long browsers use only HTTPS at this host. Default two years.
-  public var maxAge: Duration
-  /// Whether the same holds for all hosts below this one. Default `false`: the server cannot know whether they have TLS.
-  public var includesSubdomains: Bool
-
-  public init(maxAge: Duration = .seconds(63_072_000), includesSubdomains: Bool = false) {
-    self.maxAge = max(.zero, maxAge)
-    self.includesSubdomains = includesSubdomains
-  }
-
-  var field: String { "max-age=\(maxAge.components.seconds)" + (includesSubdomains ? "; includeSubDomains" : "") }
 }
 #endif

@@ -1,4 +1,4 @@
-#if Server
+#if HTTP
 import Dispatch
 import HandstampSupport
 

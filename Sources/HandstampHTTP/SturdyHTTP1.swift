@@ -1,5 +1,5 @@
-#if Server
-import HandstampCore
+#if HTTP
+import HandstampModel
 import HandstampSupport
 public import HummingbirdCore
 import Logging

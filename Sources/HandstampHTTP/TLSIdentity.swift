@@ -1,9 +1,9 @@
-#if Server
+#if HTTP
 import HandstampSupport
 import Logging
 
 /// The certificate in use, which follows its files.
-final class TLSIdentity: Sendable {
+package final class TLSIdentity: Sendable {
   private struct Content: Sendable {
     var context: SecureContext
     /// The files that were last read, whether they could be used or not.
@@ -14,12 +14,12 @@ final class TLSIdentity: Sendable {
 
   let files: TLSFiles
   private let content: Locked<Content>
-  private let metrics: ServerMetrics
+  private let count: ListenerCount.Add
   private let logger: Logger
 
-  init(_ files: TLSFiles, metrics: ServerMetrics, logger: Logger) throws(ListenError) {
+  init(_ files: TLSFiles, count: @escaping ListenerCount.Add, logger: Logger) throws(ListenError) {
     self.files = files
-    self.metrics = metrics
+    self.count = count
     self.logger = logger
     // The stamp first: a change in between is then seen as one.
     let stamp = files.stamp
@@ -37,7 +37,7 @@ final class TLSIdentity: Sendable {
   /// Reads the files if they have changed.
   ///
   /// - Parameter isAsked: reads them in any case, as an operator has asked for: files that cannot be used are logged again.
-  func reload(isAsked: Bool = false) {
+  package func reload(isAsked: Bool = false) {
     let (stamp, former) = (files.stamp, content.withLock { $0 })
     guard stamp != former.stamp || isAsked else { return }
     do throws(ListenError) {
@@ -45,12 +45,12 @@ final class TLSIdentity: Sendable {
       content.withLock { $0 = Content(context: context, stamp: stamp) }
       // Files that a server may read since have the same stamp.
       guard stamp != former.stamp || former.isRefused else { return }
-      metrics.update { $0.certificatesLoaded += 1 }
+      count(.certificatesLoaded, 1)
       logger.notice("New certificate in use", metadata: ["handstamp.file": "\(files.certificate)"])
     } catch {
       // Half of a change, perhaps: the next look sees the rest.
       content.withLock { ($0.stamp, $0.isRefused) = (stamp, true) }
-      metrics.update { $0.certificatesRefused += 1 }
+      count(.certificatesRefused, 1)
       logger.error(
         "New certificate not usable; the former one stays in use", metadata: ["handstamp.cause": "\(error)"])
     }

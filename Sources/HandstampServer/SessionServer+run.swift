@@ -128,7 +128,7 @@ extension SessionServer {
     options.proxies = configuration.trustedProxies
     options.fields = ResponseFields(configuration)
     let listener = try Listener(
-      on: addresses, options: options, promptPaths: routes.promptPaths, metrics: metrics,
+      on: addresses, options: options, promptPaths: routes.promptPaths, count: { [metrics] in metrics.add($1, to: $0) },
       logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
     try requireEncryption(on: addresses)
     reloaded.identity.withLock { $0 = listener.identity }

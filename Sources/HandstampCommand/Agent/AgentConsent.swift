@@ -1,7 +1,7 @@
 #if Command
 import Foundation
 import HandstampCommandLine
-import HandstampServer
+import HandstampHTTP
 import HandstampSupport
 
 /// Whether tokens may be handed out, as the user says when asked. One answer serves all peers of the socket: they cannot be told apart.

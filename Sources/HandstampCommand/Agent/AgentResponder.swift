@@ -3,10 +3,10 @@ import Foundation
 import Handstamp
 import HandstampCommandLine
 import HandstampCore
-import HandstampServer
+import HandstampHTTP
 import HandstampSupport
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import NIOCore
 
 /// Answers the peers of an agent's socket: `GET /token` with the document of `handstamp token --json`, and anything else with a problem.
@@ -19,7 +19,7 @@ struct AgentResponder: Sendable {
   let socket: String
   let log: AgentLog
 
-  @concurrent func respond(to request: Hummingbird.Request, on channel: any Channel) async -> Response {
+  @concurrent func respond(to request: HummingbirdCore.Request, on channel: any Channel) async -> Response {
     let user = await PeerUser.id(of: channel)
     do throws(CommandError) {
       guard let user, users.contains(user) else {
@@ -72,7 +72,7 @@ struct AgentQuestion: Sendable, Hashable {
 }
 
 extension AgentQuestion {
-  init(_ request: Hummingbird.Request) throws(CommandError) {
+  init(_ request: HummingbirdCore.Request) throws(CommandError) {
     guard request.uri.path == "/token" else {
       throw AgentQuestion.refusal("there is no \(request.uri.path.prefix(60))", code: "not_found")
     }

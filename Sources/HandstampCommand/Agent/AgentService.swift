@@ -2,7 +2,7 @@
 import Foundation
 import HandstampCommandLine
 import HandstampCore
-import HandstampServer
+import HandstampHTTP
 import HandstampSupport
 import Logging
 

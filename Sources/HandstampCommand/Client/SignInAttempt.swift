@@ -5,7 +5,6 @@ import HandstampCommandLine
 import HandstampCore
 import HandstampOAuth
 import HandstampRegistry
-import HandstampServer
 import HandstampVaults
 
 /// The common part of sign-up and sign-in: choose the server first, then find out the account.
@@ -144,7 +143,7 @@ struct SignInAttempt: Sendable {
       guard let email else { return account }
       // The named account may have a different address now.
       guard let found = try await address(of: client) else { continue }
-      if EmailAddress.key(of: found) == EmailAddress.key(of: email) { return account }
+      if SignInAttempt.key(of: found) == SignInAttempt.key(of: email) { return account }
     }
     return nil
   }
@@ -152,12 +151,17 @@ struct SignInAttempt: Sendable {
   /// The account to sign in to if no address is given: the named one, else the usual one, if it is at this server.
   var meant: ListedAccount? { (named ?? usual).flatMap { $0.serverAddress == server ? $0 : nil } }
 
+  /// The key by which a server knows an address, whatever the form in which it was typed.
+  private static func key(of text: String) -> String {
+    EmailAddress(text.precomposedStringWithCompatibilityMapping)?.normalized ?? text.lowercased()
+  }
+
   private func candidates(_ email: String?) -> [ListedAccount] {
     if let named { return [named] }
     guard let email else { return [usual].compactMap { $0 }.filter { $0.serverAddress == server } }
     return book.accounts.filter {
       $0.serverAddress == server
-        && (!$0.name.contains("@") || EmailAddress.key(of: $0.name) == EmailAddress.key(of: email))
+        && (!$0.name.contains("@") || SignInAttempt.key(of: $0.name) == SignInAttempt.key(of: email))
     }
   }
 

@@ -4,7 +4,7 @@ import Foundation
 import Handstamp
 import HandstampCommandLine
 import HandstampCore
-import HandstampServer
+import HandstampHTTP
 import HandstampSupport
 
 struct AgentCommand: SessionCommand {

@@ -44,7 +44,9 @@ package struct FileFacts: Sendable, Hashable {
   }
 
   /// The owner's name, or number.
-  package var ownerName: String { getpwuid(owner).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "'#\(owner)'" }
+  package var ownerName: String {
+    getpwuid(owner).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "'#\(owner)'"
+  }
 
   package var modeText: String { "mode 0" + String(mode, radix: 8) }
 }

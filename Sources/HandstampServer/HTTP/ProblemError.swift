@@ -45,26 +45,19 @@ struct ProblemError: Error, HTTPResponseError {
   func response(from request: Request, context: some RequestContext) -> Response { response }
 
   /// The JSON object.
-  var content: ByteBuffer {
-    var json = JSONText()
-    json.add("type", "urn:handstamp:problem:" + code)
-    json.add("title", title)
-    json.add("status", Int64(status.code))
-    json.add("detail", ifPresent: detail)
-    json.add("code", code)
+  private var content: JSONText {
+    var json = JSONText(problem: status, code, title, detail: detail)
     json.add("reason", ifPresent: reason)
     json.add("provider", ifPresent: provider)
     json.add("page", ifPresent: page)
     json.add("acr_values", ifPresent: context?.rawValue)
-    return json.buffer
+    return json
   }
 
   var response: Response {
     var headers = headers
-    headers[.contentType] = "application/problem+json"
-    headers[.cacheControl] = "no-store"
     if let retryAfter { headers[.retryAfter] = String(retryAfter) }
-    return Response(status: status, headers: headers, body: .init(byteBuffer: content))
+    return .problem(content, status, headers: headers)
   }
 }
 

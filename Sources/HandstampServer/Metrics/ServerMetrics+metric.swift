@@ -1,7 +1,26 @@
 #if Server
 import CoreMetrics
+import HandstampHTTP
 
 extension ServerMetrics {
+  /// Counts for the server's listener.
+  func add(_ number: Int, to count: ListenerCount) {
+    let place: WritableKeyPath<Snapshot, Int> =
+      switch count {
+      case .connections: \.connections
+      case .openConnections: \.openConnections
+      case .closedIdleConnections: \.closedIdleConnections
+      case .refusedConnections: \.refusedConnections
+      case .acceptFailures: \.acceptFailures
+      case .slowRequests: \.slowRequests
+      case .idleFrames: \.idleFrames
+      case .slowReaders: \.slowReaders
+      case .certificatesLoaded: \.certificatesLoaded
+      case .certificatesRefused: \.certificatesRefused
+      }
+    update { $0[keyPath: place] += number }
+  }
+
   /// A number of ``Snapshot``, and its name and description for the metrics page. The names follow Prometheus: a counter,
   /// which only grows while the server runs, ends in `_total`; the others are levels at the moment.
   @propertyWrapper public struct Metric: Sendable, Hashable {

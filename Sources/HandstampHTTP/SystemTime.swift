@@ -1,6 +1,6 @@
-#if Server
+#if HTTP
 import Foundation
-public import HandstampCore
+public import HandstampModel
 
 extension UnixTime {
   /// The current time of this machine's clock.

@@ -1,0 +1,3 @@
+#if Server
+@_exported public import HandstampHTTP
+#endif
