@@ -5,7 +5,7 @@ import HandstampSupport
 
 @testable import HandstampCommand
 
-/// The tour's server: `handstamp serve` in its own process, on one folder, restarted as needed.
+/// The tour's server: `handstamp-server serve` in its own process, on one folder, restarted as needed.
 final class ServerProcess: Sendable {
   let folder: String
   private let logs: String

@@ -1,6 +1,6 @@
 #if HTTP
 /// How the server listens, and what it takes from slow and hostile clients. For the server's own listener
-/// (``SessionServer/run(host:port:stoppingOnSignals:onReady:)``, `handstamp serve`): an app with the server's routes in its own
+/// (``SessionServer/run(host:port:stoppingOnSignals:onReady:)``, `handstamp-server serve`): an app with the server's routes in its own
 /// router configures its own.
 public struct ListenerOptions: Sendable {
   /// The certificate, for HTTPS with HTTP/1.1 and HTTP/2; needs the trait `AsyncHTTPClient`. `nil` (the default) serves plain HTTP/1.1.

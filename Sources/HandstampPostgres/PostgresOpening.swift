@@ -104,7 +104,7 @@ struct PostgresOpening {
       guard left.integer == 0 else {
         throw .refused(
           "the sessions of \(path) were moved to another database, or a move was begun",
-          hint: "start the server on that one, or run the same handstamp admin copy again")
+          hint: "start the server on that one, or run the same handstamp-server admin copy again")
       }
       return .empty
     }
@@ -295,7 +295,7 @@ struct PostgresOpening {
   static func requireServing(_ state: String, _ path: String) throws(RegistryOpenError) {
     guard state != "serving" else { return }
     throw .refused(
-      "a copy to \(path) was begun and is not complete", hint: "run the same handstamp admin copy again, it goes on")
+      "a copy to \(path) was begun and is not complete", hint: "run the same handstamp-server admin copy again, it goes on")
   }
 
   // MARK: What ended since

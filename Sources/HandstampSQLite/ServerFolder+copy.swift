@@ -87,7 +87,7 @@ extension ServerFolder: MovedStore {
     guard !PrivateFile.exists(databasePath) else { return }
     guard !PrivateFile.exists(restoringPath) else {
       throw .refused(
-        "the restore to \(path) is not complete", hint: "run the same handstamp admin database restore again")
+        "the restore to \(path) is not complete", hint: "run the same handstamp-server admin database restore again")
     }
     guard !PrivateFile.exists(movedPath) else {
       throw .refused(
@@ -98,7 +98,7 @@ extension ServerFolder: MovedStore {
     guard !names.contains(where: { "\(path)/\($0)".hasPrefix("\(databasePath).copying-") }) else {
       throw .refused(
         "the copy of the sessions to \(path) is not complete",
-        hint: "run the same handstamp admin copy again, or start on the database that it copies")
+        hint: "run the same handstamp-server admin copy again, or start on the database that it copies")
     }
   }
 

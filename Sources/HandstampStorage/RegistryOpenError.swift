@@ -50,24 +50,24 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
     case .databaseEmpty(let path):
       "restore the database to \(path), with \(path)-wal if the backup has it, or move database and key file away to start over"
     case .tablesMissing(let path):
-      "move the sessions there first: handstamp admin copy --from … --to \(path); or restore a backup of it"
+      "move the sessions there first: handstamp-server admin copy --from … --to \(path); or restore a backup of it"
     case .endLogForeign(let path):
       "restore this server's own log to \(path), or run the version that wrote it; or move it away: sessions that ended after the"
         + " last backup then count as live"
     case .keyFileInvalid(let path, _):
-      "restore the key file to \(path); or with the program that wrote it, run: handstamp admin export users.jsonl --with-secrets;"
-        + " start this one on an empty folder, and run: handstamp admin import users.jsonl --from handstamp"
+      "restore the key file to \(path); or with the program that wrote it, run: handstamp-server admin export users.jsonl --with-secrets;"
+        + " start this one on an empty folder, and run: handstamp-server admin import users.jsonl --from handstamp"
     case .keyFileOpenToOthers(let path): "run: chmod 600 \(path)"
     case .writableByAnyone(let path): "run: chmod o-w \(path)"
     case .wrongKeys: "use the key file and the database of the same server"
     case .draftFormat:
-      "with the program that wrote it, run: handstamp admin export users.jsonl --with-secrets; start this one on an empty"
-        + " folder or database, and run: handstamp admin import users.jsonl --from handstamp; users sign in again"
+      "with the program that wrote it, run: handstamp-server admin export users.jsonl --with-secrets; start this one on an empty"
+        + " folder or database, and run: handstamp-server admin import users.jsonl --from handstamp; users sign in again"
     case .newerFormat: "run the version that wrote it"
     case .olderFormat: "start the server of this version once"
     case .corrupt(let path): "restore a backup of the database to \(path)"
     case .backupNotEmpty: "name a folder that does not exist yet"
-    case .notABackup: "name a folder that handstamp admin database backup has written"
+    case .notABackup: "name a folder that handstamp-server admin database backup has written"
     case .backupOfOtherServer: "restore it to an empty folder, or to that of the same server"
     case .inUse: "stop the server, then run the command again"
     case .refused(_, let hint): hint

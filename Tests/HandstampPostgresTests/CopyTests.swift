@@ -114,7 +114,7 @@ import Testing
       """)
     await #expect(throws: RegistryOpenError.self) { try await moveBack(to: other) }
     let unfinished = #expect(throws: RegistryOpenError.self) { try ServerFolder(path: other.path).openExisting() }
-    #expect(unfinished?.hint.contains("run the same handstamp admin copy again") == true)
+    #expect(unfinished?.hint.contains("run the same handstamp-server admin copy again") == true)
     let store = try await database.node(folder.path).open().store
     #expect(try await store.counts().liveSessions == 2500)
     store.release()

@@ -182,7 +182,7 @@ import Testing
     // Where the former one is gone already, the words name the next restore.
     try FileManager.default.moveItem(atPath: database, toPath: database + ".restoring")
     let refusal = #expect(throws: RegistryOpenError.self) { _ = try folder.server.open() }
-    #expect(refusal?.hint == "run the same handstamp admin database restore again")
+    #expect(refusal?.hint == "run the same handstamp-server admin database restore again")
     #expect(try folder.server.restore(from: target) == .database(ended(1), former: nil))
   }
 

@@ -207,7 +207,7 @@ import Testing
     try edit { $0["retired"] = nil }
     let refused = refusal(folder.server)
     #expect(refused == .keyFileInvalid(path: keys, "it is not a key file of format 1"))
-    #expect(refused?.hint.contains("handstamp admin export") == true)
+    #expect(refused?.hint.contains("handstamp-server admin export") == true)
   }
 
   @Test func `with a key file in a newer format or with unusable keys is refused`() async throws {

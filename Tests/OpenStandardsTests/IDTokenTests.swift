@@ -112,7 +112,7 @@ import Testing
   /// The rules of a Kubernetes API server for the ID token of `--oidc-issuer-url` and `--oidc-client-id`, as its documentation of
   /// authentication publishes them; a cluster has not been tried.
   @Test func `of our own server is what a Kubernetes cluster asks for`() async throws {
-    // As `handstamp admin clients add --for kubernetes` writes it.
+    // As `handstamp-server admin clients add --for kubernetes` writes it.
     let cluster = try ConfiguredClient(
       id: "kubernetes", redirectURIs: ["http://127.0.0.1/callback"],
       scopes: ["openid", "profile", "email", "offline_access"], idTokenSigning: .rs256, hasClaimsInIDTokens: true)

@@ -1,6 +1,6 @@
 """Measures the server and the client as they run (release), and draws docs/bench.svg and docs/bench-latency.svg.
 
-Starts handstamp serve (SQLite, synchronous=FULL, standard limits, metrics, logs), and sends it requests, each connection with sessions of its own. Prints
+Starts handstamp-server serve (SQLite, synchronous=FULL, standard limits, metrics, logs), and sends it requests, each connection with sessions of its own. Prints
 for each part the rate, and the processor time of a request, which is the server's own, from /proc. Server and load share the machine: processor times
 carry over to others, rates do not. The terms of their bounds come from HandstampBench, in the same run: hello-world by the same framework, a signature,
 its check, a grouped commit, the reading of a row."""

@@ -1,6 +1,6 @@
 """Counts the instructions of a request with callgrind.
 
-Runs handstamp serve (on SQLite, with standard limits, metrics and logs) under valgrind, sends it requests one after the other, and compares what one of
+Runs handstamp-server serve (on SQLite, with standard limits, metrics and logs) under valgrind, sends it requests one after the other, and compares what one of
 each kind costs with instructions.json beside this file, by build and processor. Fails if one costs over 5 % more. The mathematics of BoringSSL is left
 out: it depends on the random numbers. Instruction counts hardly depend on the machine or its load, times do."""
 import glob, json, os, platform, re, shutil, subprocess, sys

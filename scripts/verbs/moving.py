@@ -1,6 +1,6 @@
 """Measures an import of accounts into SQLite (release).
 
-Writes a file of so many accounts with bcrypt hashes, imports it twice with `handstamp admin import`, exports it again, and prints the seconds and the
+Writes a file of so many accounts with bcrypt hashes, imports it twice with `handstamp-server admin import`, exports it again, and prints the seconds and the
 memory of each. Fails if the first takes more than 10 minutes or 500 MB for each million accounts, or the file of the export has fewer accounts."""
 import json, os, subprocess, time
 

@@ -5,7 +5,7 @@ import HandstampServer
 import HandstampSQLite
 import Logging
 
-/// The real server on a new database, configured like `handstamp serve`.
+/// The real server on a new database, configured like `handstamp-server serve`.
 struct ServerUnderTest: Sendable {
   var url: String
   var registry: Registry

@@ -7,7 +7,7 @@ import HandstampServer
 import HandstampSupport
 
 extension AdminClients {
-  /// `handstamp admin clients add`: a new client with a new secret. Only its hash is written; the secret is shown once.
+  /// `handstamp-server admin clients add`: a new client with a new secret. Only its hash is written; the secret is shown once.
   struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "add", abstract: "add a client to the file, and show its secret once",

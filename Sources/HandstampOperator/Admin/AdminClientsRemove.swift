@@ -30,7 +30,7 @@ extension AdminClients {
         let place = file?.path ?? "the server"
         throw CommandError(
           .failure, "\(place) has no client \(id), and none has sessions by that ID",
-          hint: "list them: handstamp admin clients list")
+          hint: "list them: handstamp-server admin clients list")
       }
       if output.json { return Terminal.out(json: ["id": id, "removed": isRemoved, "ended": ended]) }
       Terminal.out("\(isRemoved ? "removed" : "not in the file"), tokens and sessions ended: \(ended)")

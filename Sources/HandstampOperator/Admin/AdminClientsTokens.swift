@@ -11,7 +11,7 @@ extension AdminClients {
       commandName: "tokens", abstract: "list the clients that got tokens for themselves lately",
       discussion: """
         for 30 days after a client's last token; end the tokens of one with
-        handstamp admin clients revoke
+        handstamp-server admin clients revoke
         """)
 
     @OptionGroup var options: AdminOptions
@@ -56,12 +56,12 @@ extension AdminClients {
       guard (try? file.file()) != nil else {
         throw CommandError(
           .failure, "no client \(id.onOneLine) has tokens or sessions",
-          hint: "list those that got tokens: handstamp admin clients tokens; or name the file: --clients FILE")
+          hint: "list those that got tokens: handstamp-server admin clients tokens; or name the file: --clients FILE")
       }
       guard try !file.read().contains(where: { $0.id == id }) else { return }
       throw CommandError(
         .failure, "\(try file.file().path) has no client \(id.onOneLine), and none has tokens or sessions by that ID",
-        hint: "list them: handstamp admin clients list")
+        hint: "list them: handstamp-server admin clients list")
     }
   }
 }

@@ -13,7 +13,7 @@ struct AdminCredentials: AsyncParsableCommand {
       recovery codes: make sure that it is the owner who asks, as the password is
       then enough
 
-      to remove them all, and end its sessions: handstamp admin accounts take-back
+      to remove them all, and end its sessions: handstamp-server admin accounts take-back
       ACCOUNT
       """)
 

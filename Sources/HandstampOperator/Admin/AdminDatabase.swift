@@ -116,10 +116,10 @@ struct AdminDatabase: AsyncParsableCommand {
         Terminal.say("restored everything to \(data.path), with the refresh keys \(keys.known.joined(separator: ", "))")
         Terminal.say(
           "a client with a token of a later key is answered 503, and the log names the key: put the newest keys.json into the folder"
-            + " before a server starts; if it is lost: handstamp admin keys retire ID --force")
+            + " before a server starts; if it is lost: handstamp-server admin keys retire ID --force")
         Terminal.say(
           "sessions that ended since the backup are live again, and what was taken away since is back; to end all sessions:"
-            + " handstamp admin sessions end --everyone")
+            + " handstamp-server admin sessions end --everyone")
       case .database(let reapplied, let former):
         if output.json { return Terminal.out(json: answer("database", reapplied, former: former, keys: keys)) }
         Terminal.say("restored the database of \(data.path)")
@@ -150,7 +150,7 @@ struct AdminDatabase: AsyncParsableCommand {
       if reapplied.isIncomplete {
         Terminal.say(
           "warning: ends.log lacked entries that the backup's own has, so it was emptied or replaced, and what was taken away after it"
-            + " may be back; to end all sessions: handstamp admin sessions end --everyone")
+            + " may be back; to end all sessions: handstamp-server admin sessions end --everyone")
       }
       if reapplied.unreadableLines > 0 {
         Terminal.say(
@@ -175,7 +175,7 @@ struct AdminDatabase: AsyncParsableCommand {
     private static func way(into lost: Reapplied.LostPassword) -> String {
       let code = ": its owner sets one with a mailed code"
       if lost.hasConfirmedAddress { return code }
-      let way = "handstamp admin accounts take-back \(lost.account) --email OWNER"
+      let way = "handstamp-server admin accounts take-back \(lost.account) --email OWNER"
       if lost.hasAddress { return code + ", if the address is theirs, which was never confirmed; otherwise: \(way)" }
       return ", without an address: \(way)"
     }
@@ -198,7 +198,7 @@ struct AdminDatabase: AsyncParsableCommand {
       guard !hasLog else { return }
       Terminal.say(
         "this folder had no ends.log: sessions that a node with it has ended are live again, and what it took away is back; to end"
-          + " all sessions: handstamp admin sessions end --everyone")
+          + " all sessions: handstamp-server admin sessions end --everyone")
     }
   }
 

@@ -36,7 +36,7 @@ struct AdminMail: AsyncParsableCommand {
           try await Task.sleep(for: .milliseconds(500))
         }
         throw CommandError(
-          .failure, "the server has not sent it yet", hint: "start handstamp serve; it sends the mail then")
+          .failure, "the server has not sent it yet", hint: "start handstamp-server serve; it sends the mail then")
       }
     }
   }

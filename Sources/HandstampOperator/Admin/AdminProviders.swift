@@ -57,7 +57,7 @@ struct AdminProviders: AsyncParsableCommand {
       let file = try file.file()
       guard try file.remove(id) else {
         throw CommandError(
-          .failure, "\(file.path) has no provider \(id)", hint: "list them: handstamp admin providers list")
+          .failure, "\(file.path) has no provider \(id)", hint: "list them: handstamp-server admin providers list")
       }
       if output.json { return Terminal.out(json: ["id": id]) }
       Terminal.out("removed")

@@ -34,7 +34,7 @@ extension AdminWebhooks {
       }
       throw CommandError(
         .failure, "the server has not sent it yet",
-        hint: "start handstamp serve, which sends it then; if it runs, see its log")
+        hint: "start handstamp-server serve, which sends it then; if it runs, see its log")
     }
   }
 

@@ -10,15 +10,15 @@ extension CommandError {
     switch error {
     case .accountNotFound:
       self.init(
-        .failure, "there is no such account", hint: "run: handstamp admin accounts list", code: "account_not_found")
+        .failure, "there is no such account", hint: "run: handstamp-server admin accounts list", code: "account_not_found")
     case .sessionNotFound:
       self.init(
-        .failure, "there is no such session", hint: "run: handstamp admin sessions list ACCOUNT",
+        .failure, "there is no such session", hint: "run: handstamp-server admin sessions list ACCOUNT",
         code: "session_not_found")
     case .emailTaken:
       self.init(
         .failure, "an account with this email address already exists",
-        hint: "run: handstamp admin accounts show with the address", code: "email_taken")
+        hint: "run: handstamp-server admin accounts show with the address", code: "email_taken")
     case .invalidEmail:
       self.init(.usage, "not a valid email address", hint: "write it as ada@example.org", code: "invalid_email")
     case .invalidName:
@@ -36,22 +36,22 @@ extension CommandError {
       self.init(.failure, "the account was deleted", hint: "create another account", code: "account_deleted")
     case .accountDisabled:
       self.init(
-        .failure, "the account is disabled", hint: "run: handstamp admin accounts enable ACCOUNT",
+        .failure, "the account is disabled", hint: "run: handstamp-server admin accounts enable ACCOUNT",
         code: "account_disabled")
     case .noAddress:
       self.init(
         .failure, "the account has no email address to sign in with",
-        hint: "run: handstamp admin accounts take-back ACCOUNT --email OWNER", code: "no_address")
+        hint: "run: handstamp-server admin accounts take-back ACCOUNT --email OWNER", code: "no_address")
     case .webhookNotFound:
       self.init(
-        .failure, "there is no such webhook", hint: "run: handstamp admin webhooks list", code: "webhook_not_found")
+        .failure, "there is no such webhook", hint: "run: handstamp-server admin webhooks list", code: "webhook_not_found")
     case .webhookExists:
       self.init(
         .failure, "a webhook with this name already exists", hint: "use another name, or remove it first",
         code: "webhook_exists")
     case .tooManyWebhooks:
       self.init(
-        .failure, "there are too many webhooks", hint: "remove one: handstamp admin webhooks remove NAME",
+        .failure, "there are too many webhooks", hint: "remove one: handstamp-server admin webhooks remove NAME",
         code: "too_many_webhooks")
     case .invalidWebhook(let field):
       self.init(
@@ -69,7 +69,7 @@ extension CommandError {
       self.init(.failure, "there is too little memory to hash a password", hint: "try again later", code: "busy")
     case .registry(.unavailable(let cause)):
       self.init(
-        .failure, "the database is unavailable: \(plain(cause))", hint: "run: handstamp admin database check",
+        .failure, "the database is unavailable: \(plain(cause))", hint: "run: handstamp-server admin database check",
         code: "unavailable")
     case .registry(let error):
       self.init(.failure, plain("the database refused the change: \(error)"), hint: "run the same command again")

@@ -28,7 +28,7 @@ struct ListFile {
     let name = name ?? ProcessInfo.processInfo.environment[ServeSettings.prefix + kind.rawValue.uppercased()]
     guard let name, !name.isEmpty else {
       throw CommandError(
-        .usage, "missing file with the \(kind)", hint: "add --\(kind) FILE, as for handstamp serve")
+        .usage, "missing file with the \(kind)", hint: "add --\(kind) FILE, as for handstamp-server serve")
     }
     self.init(kind, at: name)
   }
@@ -48,7 +48,7 @@ struct ListFile {
     guard given != nil || content != nil else {
       throw CommandError(
         .usage, "\(option): \(path) is missing",
-        hint: "add a \(kind.rawValue.dropLast()) with handstamp admin \(kind) add, which creates the file")
+        hint: "add a \(kind.rawValue.dropLast()) with handstamp-server admin \(kind) add, which creates the file")
     }
     guard let content, let objects = try? JSONSerialization.jsonObject(with: content) as? [[String: Any]],
       let entries = try? JSONDecoder().decode([Entry].self, from: content)

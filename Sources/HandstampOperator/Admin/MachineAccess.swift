@@ -4,7 +4,7 @@ import Foundation
 import HandstampCommandLine
 import HandstampServer
 
-/// The options of `handstamp admin clients add` for a client without users.
+/// The options of `handstamp-server admin clients add` for a client without users.
 struct MachineAccess: ParsableArguments {
   @Flag(help: "for a program without users: it gets tokens for itself") var machine = false
   @Option(help: ArgumentHelp("its public key, instead of a secret: PEM, or a JWK Set", valueName: "file"))

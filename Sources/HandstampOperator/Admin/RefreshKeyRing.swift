@@ -50,7 +50,7 @@ struct RefreshKeyRing {
     let dependents = try await dependents(now: now)[id]
     guard id != keys.current else {
       throw CommandError(
-        .failure, "the key \(id) is the current one", hint: "run first: handstamp admin keys rotate refresh",
+        .failure, "the key \(id) is the current one", hint: "run first: handstamp-server admin keys rotate refresh",
         code: "key_in_use")
     }
     guard !force else { return dependents ?? KeyDependents() }
@@ -65,7 +65,7 @@ struct RefreshKeyRing {
         .failure, "the key \(id) is needed: \(dependents.words)",
         hint: dependents.items[.webhook] == nil
           ? "keep the key until they have ended; with --force they are lost, and clients signed out"
-          : "make other secrets with handstamp admin webhooks secret, and retire the key a day later; or add --force",
+          : "make other secrets with handstamp-server admin webhooks secret, and retire the key a day later; or add --force",
         code: "key_in_use")
     }
     return dependents

@@ -147,7 +147,7 @@ typealias GateSetting = Setting<GateSettings>
 
 extension GateSettings: SettingGroup {
   static let prefix = "HANDSTAMP_GATE_"
-  static let help = "handstamp gate --help"
+  static let help = "handstamp-server gate --help"
   /// Every setting, in the order of help.
   static let all: [GateSetting] = declared
 

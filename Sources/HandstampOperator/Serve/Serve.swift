@@ -26,7 +26,7 @@ struct Serve: AsyncParsableCommand {
       with --database, any number of servers share the sessions; each needs the
       keys.json and signing.pem of the first server
 
-      back up with handstamp admin database backup, and restore with handstamp
+      back up with handstamp-server admin database backup, and restore with handstamp-server
       admin database restore
 
       beyond loopback it serves HTTPS only, or plain HTTP behind a proxy that

@@ -11,7 +11,7 @@ typealias ServeSetting = Setting<ServeSettings>
 
 extension ServeSettings: SettingGroup {
   static let prefix = "HANDSTAMP_SERVE_"
-  static let help = "handstamp serve --help"
+  static let help = "handstamp-server serve --help"
   /// Every setting, in the order of help, `--check` and `docs/configuration.md`.
   static let all: [ServeSetting] = declared
 
@@ -283,7 +283,7 @@ extension ServeSettings: SettingGroup {
       hint: "omit it, or use the URL of a test server's keys", isHidden: true, .secureURL, to: \.appleKeysURL)
     ServeSetting(
       "former-sessions", "yes takes over the sessions of a former system whose tokens were imported", default: "no",
-      hint: "use yes after handstamp admin sessions import", needsRestart: true,
+      hint: "use yes after handstamp-server admin sessions import", needsRestart: true,
       .yesOrNo, to: \.hasFormerTable)
     ServeSetting(
       "former-issuer", "issuer in the identities of accounts that came from the former system",

@@ -21,7 +21,7 @@ extension ServeSettings {
   }
 
   private static let firstStart =
-    "restore the database; if these keys never had one, run once: handstamp serve --data DIR --new-database"
+    "restore the database; if these keys never had one, run once: handstamp-server serve --data DIR --new-database"
 
   /// Creates the database for keys that are kept elsewhere.
   func createDatabase() async throws(CommandError) {

@@ -9,7 +9,7 @@ import HandstampStorage
 import HandstampSupport
 import Logging
 
-/// The work of `handstamp serve --check`: it checks the settings and the files that they name, and prints the settings without
+/// The work of `handstamp-server serve --check`: it checks the settings and the files that they name, and prints the settings without
 /// secrets. It opens an existing database as the admin commands do, to count the sessions of clients that are missing.
 struct SettingsCheck {
   let settings: ServeSettings
@@ -83,7 +83,7 @@ extension SessionServer {
     let missing = (try? await missingClients(in: registry)) ?? [:]
     return missing.sorted { $0.key < $1.key }.map { id, count in
       "client \(id.onOneLine) is not configured, and \(count) live session(s) of it wait for its entry; to end them:"
-        + " handstamp admin clients remove \(id.onOneLine)"
+        + " handstamp-server admin clients remove \(id.onOneLine)"
     }
   }
 }

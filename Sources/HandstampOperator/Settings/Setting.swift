@@ -27,7 +27,7 @@ enum SettingShape: Sendable {
   case secret
 }
 
-/// A setting of a command. It is declared once, in ``SettingGroup/all``, and has one name everywhere: `tls-key` of `handstamp serve`
+/// A setting of a command. It is declared once, in ``SettingGroup/all``, and has one name everywhere: `tls-key` of `handstamp-server serve`
 /// is the flag `--tls-key`, the variable `HANDSTAMP_SERVE_TLS_KEY`, and the member `tls-key` of the configuration file.
 struct Setting<Group: SettingGroup>: Sendable {
   let name: String

@@ -4,7 +4,7 @@ public import HandstampCore
 public import HandstampRegistry
 import HandstampSupport
 
-/// An operator's work with a server's accounts and sessions: the one implementation behind `handstamp admin` and the HTTP API.
+/// An operator's work with a server's accounts and sessions: the one implementation behind `handstamp-server admin` and the HTTP API.
 ///
 /// Every change is in the audit log, in the same write. Changes are durable when a call returns.
 public struct Administration: Sendable {

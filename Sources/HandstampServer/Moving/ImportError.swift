@@ -64,7 +64,7 @@ public struct ImportError: Error, Sendable, Hashable {
     case .hashTooCostly: "each sign-in would cost too much: remove the hash; its owner sets a new password by mail"
     case .hashNeedsLibcrypt: "install libcrypt1 (Debian) or libxcrypt (Fedora) on this machine"
     case .hashIncomplete: "name the file with the parameters of the hashes, or remove the hash from the record"
-    case .noPerson: "for a program, use: handstamp admin clients add"
+    case .noPerson: "for a program, use: handstamp-server admin clients add"
     case .idTaken: "an account with another address has this ID: remove the ID, and a new one is drawn"
     case .idOfClient: "a client without users has this ID as its own: remove the ID, and a new one is drawn"
     case .addressTaken: "another account has this address, in some spelling: --merge joins them if both are confirmed"

@@ -14,7 +14,7 @@ import Testing
 @testable import HandstampTour
 
 extension Processes {
-  @Suite struct `handstamp gate` {
+  @Suite struct `handstamp-server gate` {
     private struct Session {
       var id: String
       var access: String

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HandstampCommand
 
-@Suite(.timeLimit(.minutes(10))) struct `handstamp admin mail test` {
+@Suite(.timeLimit(.minutes(10))) struct `handstamp-server admin mail test` {
   private func run(_ email: String, _ folder: String) async throws {
     try await AdminMail.Test.parse([email, "--language", "de", "--data", folder]).run()
   }

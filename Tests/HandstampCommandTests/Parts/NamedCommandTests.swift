@@ -10,14 +10,14 @@ import Testing
       (["tokn"], "tokn", "did you mean token? handstamp --help lists all"),
       (["--verbose", "tokn"], nil, nil), (["token", "--jsn"], nil, nil), ([], nil, nil),
       (["help", "tokn"], "tokn", "did you mean token? handstamp --help lists all"), (["help", "token"], nil, nil),
-      (["admin", "acounts"], "admin acounts", "did you mean accounts? handstamp admin --help lists all"),
+      (["admin", "acounts"], "admin acounts", "did you mean accounts? handstamp-server admin --help lists all"),
       (
         ["admin", "database", "bakup", "/b"], "admin database bakup",
-        "did you mean backup? handstamp admin database --help lists all"
+        "did you mean backup? handstamp-server admin database --help lists all"
       ),
       (["dance"], "dance", "handstamp --help lists all"),
       (["key", "show"], nil, nil), (["admin", "accounts", "--data", "d"], nil, nil),
-      (["admin", "accounts", "ada"], "admin accounts ada", "handstamp admin accounts --help lists all"),
+      (["admin", "accounts", "ada"], "admin accounts ada", "handstamp-server admin accounts --help lists all"),
     ] as [([String], String?, String?)])
   func `is refused with the nearest one`(arguments: [String], name: String?, hint: String?) {
     var refusal: CommandError?

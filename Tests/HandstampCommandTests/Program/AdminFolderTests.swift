@@ -8,7 +8,7 @@ import Testing
 @testable import HandstampTour
 
 extension Processes {
-  @Suite struct `handstamp admin keys` {
+  @Suite struct `handstamp-server admin keys` {
     /// The key ID in the header of an access token.
     private func signer(of token: String) throws -> String {
       let header = try #require(token.split(separator: ".").first)
@@ -111,7 +111,7 @@ extension Processes {
     }
   }
 
-  @Suite struct `handstamp admin database` {
+  @Suite struct `handstamp-server admin database` {
     @Test func `backs up a running server, and restores it elsewhere and in place`() async throws {
       try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)

@@ -11,7 +11,7 @@ import Testing
 @testable import HandstampTour
 
 extension TourFixture {
-  /// Runs `handstamp admin` on the server's folder.
+  /// Runs `handstamp-server admin` on the server's folder.
   @discardableResult
   func admin(_ arguments: String..., input: String = "", expecting status: ExitReason = .ok) async throws
     -> Child.Outcome
@@ -31,7 +31,7 @@ extension TourFixture {
 }
 
 extension Processes {
-  @Suite struct `handstamp admin` {
+  @Suite struct `handstamp-server admin` {
     @Test func `creates, disables, enables and deletes accounts while the server runs`() async throws {
       try await ProcessFixture.run { stage in
         let made = try await stage.adminJSON(

@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampTour
 
 extension Processes {
-  @Suite struct `handstamp admin import and export` {
+  @Suite struct `handstamp-server admin import and export` {
     @Test func `take accounts in while the server runs, and give them back`() async throws {
       try await ProcessFixture.run { stage in
         let (file, out) = (stage.folder + "/in.jsonl", stage.folder + "/out.jsonl")

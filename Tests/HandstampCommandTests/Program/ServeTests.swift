@@ -8,7 +8,7 @@ import Testing
 @testable import HandstampTour
 
 extension Processes {
-  @Suite struct `handstamp serve` {
+  @Suite struct `handstamp-server serve` {
     @Test(arguments: [
       ["--port", "70000"], ["--access-token-life", "0s"], ["--access-token-life", "10"], ["--max-sessions", "0"],
       ["--sign-up", "maybe"], ["--log-level", "loud"], ["--issuer", "example"], ["--app-config", "/none"],

@@ -109,7 +109,7 @@ extension RegistryStore {
       #expect(
         await check.clientWarnings(of: server) == [
           "client forum is not configured, and 2 live session(s) of it wait for its entry; to end them:"
-            + " handstamp admin clients remove forum"
+            + " handstamp-server admin clients remove forum"
         ])
       try store.close()
     }

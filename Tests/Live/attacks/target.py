@@ -47,7 +47,7 @@ class Server(kit_server.Server):
         return Client(self).request(method, "/admin/v1" + path, json.dumps(fields) if fields is not None else None, headers)
 
     def command(self, *words, text="", check=True):
-        """What `handstamp admin` on the server's folder prints, or the refused process."""
+        """What `handstamp-server admin` on the server's folder prints, or the refused process."""
         return self.admin(*words, text=text) if check else command("admin", *words, "--data", self.folder + "/data", "--json", text=text)
 
     def code(self, email, before=0):

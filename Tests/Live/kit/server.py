@@ -62,7 +62,7 @@ class Server:
             return file.read()[-2000:]
 
     def admin(self, *words, text=""):
-        """What `handstamp admin` on the server's folder prints."""
+        """What `handstamp-server admin` on the server's folder prints."""
         return told("admin", *words, "--data", self.folder + "/data", text=text)
 
     def runs(self):
