@@ -27,7 +27,7 @@ MODULES = """
     HandstampData HandstampJOSE HandstampWebAuthn
     Handstamp HandstampUI HandstampTesting HandstampTransports HandstampVerifier
     HandstampStorage HandstampSQLite HandstampPostgres
-    HandstampServer HandstampCommand HandstampTour HandstampBench HandstampForumServer""".split()
+    HandstampHTTP HandstampServer HandstampCommandLine HandstampCommand HandstampOperator HandstampTour HandstampBench HandstampForumServer""".split()
 # The modules that apps import. Servers and programs are for macOS.
 APPS = """
     HandstampSupport HandstampModel HandstampCore HandstampVaults HandstampKeys HandstampOAuth HandstampCookies HandstampData

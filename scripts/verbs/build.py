@@ -1,11 +1,11 @@
 """Builds the libraries, the programs and the tests, with all traits (INFO=dwarf for a debugger).
 
-With --release, handstamp and the bench as deployed: whole-module optimization reports more warnings."""
+With --release, both programs and the bench as deployed: whole-module optimization reports more warnings."""
 from kit import build
 
 
 def options(parser):
-    parser.add_argument("--release", action="store_true", help="handstamp and the bench as deployed")
+    parser.add_argument("--release", action="store_true", help="both programs and the bench as deployed")
 
 
 def main(options):

@@ -4,7 +4,7 @@ import subprocess, sys
 
 from kit import build
 
-NEEDS, LEAN = ["--tests"], ["--traits", "Command,Exploration,Strict", "--scratch-path", ".build/lean", *build.QUICK]
+NEEDS, LEAN = ["--tests"], ["--traits", "Operator,Exploration,Strict", "--scratch-path", ".build/lean", *build.QUICK]
 SANITIZED = "HandstampTests|HandstampCoreTests|HandstampVaultsTests"
 LONG = "fifty expiries|on its way into the vault|is fixed by the command|Ten thousand sessions|GuideMovesTests|A process that moves the key|A move of the key"
 VERBS = ["plain", "apple", "outside --deep", "build --release", "instructions --release", "instructions --webhooks", "explore", "diagram --check", "pictures --check", "schemathesis", "dist-check",

@@ -74,10 +74,10 @@ CALL = re.compile(r"""[lL]ogger\??\.(?:(?:trace|debug|info|notice|warning|error|
 def logged():
     """Every message and every action. Messages that are no constants where they are logged are found where they are named."""
     found = {"Audit"}
-    for path in [*swift("Sources/Handstamp[PRSW]*", "Sources/HandstampCommand/Serve"), "Sources/HandstampCommand/Commands/Serve.swift"]:
+    for path in swift("Sources/Handstamp[HPRSW]*", "Sources/HandstampOperator/Serve"):
         for call in CALL.finditer(read(path)):
             found.add(next(filter(None, call.groups())).strip('"'))
-    for path in ("Sources/HandstampServer/Listening/ThrottledLogger.swift", "Sources/HandstampServer/Sessions/SessionEventRecorder.swift",
+    for path in ("Sources/HandstampHTTP/ThrottledLogger.swift", "Sources/HandstampServer/Sessions/SessionEventRecorder.swift",
                  "Sources/HandstampRegistry/Store/AuditedAction.swift"):
         found |= set(re.findall(r'^ *case .*[:=] "(.*)"$', read(path), re.M))
     return {each for each in found if not re.fullmatch(r"lost|message|\\\((text|event\.rawValue)\)", each)}
@@ -190,7 +190,7 @@ def rules():
         "Support, Model, Core and Registry work without Foundation": lines(
             pure, r"^\s*((public|internal|package) )?import (Foundation|FoundationEssentials|Dispatch|Network)"),
         "the listener knows nothing of sessions, and no path": lines(
-            glob.glob("Sources/HandstampServer/Listening/*.swift"),
+            glob.glob("Sources/HandstampHTTP/*.swift"),
             r'\b(SessionServer|ServerConfiguration|ServerContext|Registry\w*|RouteTable)\b|"/[a-z]', "^ *//"),
         "unchecked needs its reason on the line above": unexplained(),
         "not before macOS 15 (Mutex, Atomic): use Locked": (line for line in lines(
@@ -214,7 +214,7 @@ def rules():
         "names in a workflow what does not exist": dead_in_workflows(),
         "the Xcode project of Examples/AppShell, or its workflow": xcode.problems(),
         "nginx or Caddy refuses a configuration in docs": recipes.refused(),
-        "the changelog does not begin with the version in Sources/HandstampCommand/Version.swift":
+        "the changelog does not begin with the version in Sources/HandstampCommandLine/Version.swift":
             [] if newest and re.fullmatch(rf"## {re.escape(version)}( - \d{{4}}-\d\d-\d\d)?", newest[0]) else [newest and newest[0]],
         "secrets": lines(
             (path for path in tracked() if not path.startswith(("Tests/", "scripts/verbs/lint.py"))),

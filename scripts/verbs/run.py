@@ -10,8 +10,8 @@ def main(options):
     if build.given or build.IN_CI:
         tour = build.programs("handstamp", "HandstampTour")[-1]
     else:
-        parts = ["--traits", "Command,Strict", *build.apart("tour")]
-        for product in ("handstamp", "HandstampTour"):
+        parts = ["--traits", "Operator,Strict", *build.apart("tour")]
+        for product in ("handstamp", "handstamp-server", "HandstampTour"):
             tour = build.build("run", *parts, "--product", product, is_optimized=False) + "/HandstampTour"
     print("the tour", flush=True)
     return subprocess.run([tour]).returncode

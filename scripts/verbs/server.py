@@ -5,5 +5,5 @@ from kit import build
 
 
 def main(options):
-    program = build.program()
+    program = build.program() + "-server"
     os.execv(program, [program, "serve", "--data", ".build/server", "--port", "8080", "--issuer", "http://localhost:8080"])

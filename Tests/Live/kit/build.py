@@ -68,12 +68,14 @@ def folder(*options, is_optimized=True):
 
 
 def programs(*products, release=False):
-    """The paths of programs, which are built unless --program names one; then those beside it are taken, if they are there."""
+    """The paths of programs, which are built unless --program names one; then those beside it are taken, if they are there. `handstamp` brings
+    `handstamp-server` along."""
     options, paths = [*ALL, *(["-c", "release"] if release else [])], []
     for product in products:
         path = given and (given if product == "handstamp" else os.path.join(os.path.dirname(given), product))
         if not path or product != "handstamp" and not os.path.exists(path):
-            path = build("build", *options, "--product", product, words=f"building {product}") + "/" + product
+            for name in ["handstamp-server"] * (product == "handstamp") + [product]:
+                path = build("build", *options, "--product", name, words=f"building {name}") + "/" + name
         paths.append(path)
     return paths
 
@@ -89,5 +91,5 @@ def triple():
 
 def version():
     """The version of this source."""
-    with open("Sources/HandstampCommand/Version.swift") as file:
+    with open("Sources/HandstampCommandLine/Version.swift") as file:
         return next(line.split('"')[1] for line in file if "static let version = " in line)

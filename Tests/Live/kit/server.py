@@ -8,8 +8,9 @@ running = []
 
 
 def command(*words, text="", **environment):
-    """Runs the program to its end."""
-    return subprocess.run([PROGRAM, *words], input=text, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+    """Runs the program that has the command to its end; the server's is beside the other one."""
+    program = PROGRAM + "-server" * (words[0] in ("serve", "admin", "gate"))
+    return subprocess.run([program, *words], input=text, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
 
 
 def told(*words, text=""):
@@ -48,7 +49,7 @@ class Server:
     def launch(self, *flags, port=0, wrapper=(), **more):
         """Starts it and waits until it listens."""
         with open(self.folder + "/log", "a") as log:
-            self.process = subprocess.Popen([*wrapper, PROGRAM, "serve", "--data", self.folder + "/data", "--port", str(port), *flags],
+            self.process = subprocess.Popen([*wrapper, PROGRAM + "-server", "serve", "--data", self.folder + "/data", "--port", str(port), *flags],
                                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, **more)
         line = self.process.stdout.readline()
         if not line:
