@@ -3,8 +3,9 @@ import Foundation
 import HandstampCore
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
-/// A process running `handstamp`, or another program of this package.
+/// A process running `handstamp`, `handstamp-server`, or another program of this package.
 final class Child: Sendable {
   /// The result of the process.
   struct Outcome: Sendable {
@@ -22,7 +23,7 @@ final class Child: Sendable {
   /// Starts the program with these arguments.
   ///
   /// - Parameters:
-  ///   - program: The program's name.
+  ///   - program: The program's name; `nil` is that of the two which has the command.
   ///   - folder: Its working directory; `nil` for that of this program.
   ///   - variables: Added to the environment, from which this program's own variables and those of a desktop are removed.
   ///   - input: Its standard input; if `nil`, standard input stays open as long as this object lives.
@@ -30,12 +31,11 @@ final class Child: Sendable {
   ///   - log: A file for its standard error, instead of the outcome.
   ///   - screen: A terminal for its standard error, instead of the outcome.
   init(
-    program: String = "handstamp", _ arguments: [String], in folder: String? = nil, variables: [String: String] = [:],
-    input: String? = nil,
-    terminal: FileHandle? = nil, log: String? = nil, screen: FileHandle? = nil
+    program: String? = nil, _ arguments: [String], in folder: String? = nil, variables: [String: String] = [:],
+    input: String? = nil, terminal: FileHandle? = nil, log: String? = nil, screen: FileHandle? = nil
   ) throws {
     process = Process()
-    process.executableURL = URL(fileURLWithPath: try Child.path(of: program))
+    process.executableURL = URL(fileURLWithPath: try Child.path(of: program ?? Child.program(of: arguments)))
     process.arguments = arguments
     if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder, isDirectory: true) }
     // Without a desktop, whose own secret store would otherwise get the keys of tests.
@@ -101,6 +101,11 @@ final class Child: Sendable {
     pthread_sigmask(SIG_SETMASK, &none, &former)
     defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
     try body()
+  }
+
+  /// The program that has the command.
+  private static func program(of arguments: [String]) -> String {
+    arguments.first.flatMap(OperatorsCommand.init(rawValue:)) == nil ? "handstamp" : "handstamp-server"
   }
 
   /// The path of a program of this package, which is beside this one, or beside the test bundle.

@@ -4,6 +4,7 @@ import Handstamp
 import HandstampCore
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// A device that listens to its account's live feed, and ends its session when the feed says so.
 final class LiveFeed: Sendable {

@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampSupport
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// Generates load until stopped: devices that refresh as fast as they can, and a task that signs other devices in and out.
 final class Load: Sendable {

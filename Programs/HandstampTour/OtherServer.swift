@@ -8,6 +8,7 @@ import Logging
 import ServiceLifecycle
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// A typical third-party OAuth server: it has no rotation keys, its refresh token stays the same, and each new access token
 /// replaces the previous one.

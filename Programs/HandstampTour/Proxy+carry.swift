@@ -7,6 +7,7 @@ import Hummingbird
 import NIOCore
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 extension Proxy: HTTPResponder {
   typealias Context = WireContext

@@ -8,6 +8,7 @@ import NIOCore
 import ServiceLifecycle
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// The network between the tour's devices and its server. It forwards every request, counts the refreshes, and can hold or lose
 /// a response.

@@ -4,6 +4,7 @@ import HandstampCore
 import HandstampSupport
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// The tour's server: `handstamp-server serve` in its own process, on one folder, restarted as needed.
 final class ServerProcess: Sendable {

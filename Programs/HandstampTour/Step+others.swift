@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampVaults
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 extension Step {
   /// Uses a server without rotation keys, where sending a refresh token twice may end the session.

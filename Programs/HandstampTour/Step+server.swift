@@ -4,6 +4,7 @@ import Handstamp
 import HandstampCore
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 extension Step {
   static func killedServer(_ stage: TourFixture) async throws -> String {

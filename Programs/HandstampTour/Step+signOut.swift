@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampSupport
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 extension Step {
   static func signOut(_ stage: TourFixture) async throws -> String {

@@ -1,6 +1,7 @@
 #if Operator && DEBUG
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 /// One step of the tour.
 struct Step: Sendable {
   var title: String

@@ -4,6 +4,7 @@ import Dispatch
 import Foundation
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// `make run`.
 @main struct Tour: AsyncParsableCommand {

@@ -1,5 +1,6 @@
 #if Operator && DEBUG
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// An expected observation that did not occur.
 struct TourFailure: Error, CustomStringConvertible {

@@ -6,6 +6,7 @@ import HandstampSupport
 import HandstampVaults
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// The setting of the tour: a folder, a server, a network, and some devices.
 final class TourFixture: Sendable {

@@ -4,6 +4,7 @@ import Handstamp
 import HandstampCore
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// Runs the steps in order, and cleans up.
 struct TourGuide: Sendable {

@@ -4,6 +4,7 @@ import Handstamp
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// The codes in `docs/troubleshooting.md`, as the types say them. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of errors'` writes
 /// them, and keeps the causes and the ways out.

@@ -8,6 +8,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// `handstamp login --dpop` at our own server, which requires proofs with a nonce.

@@ -9,6 +9,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Our pages in Chromium, which has its own implementation of cookies, policies and forms.

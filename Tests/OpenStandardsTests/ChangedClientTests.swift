@@ -5,6 +5,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// One account of one home that signs in by our own protocol and as clients, in turns: a server ends a session only for the client

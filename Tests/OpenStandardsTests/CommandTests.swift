@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// The command as a client of Authlib's server, each step as in a terminal.

@@ -5,6 +5,7 @@ import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Programs in process namespaces of their own, as containers are, on one home.

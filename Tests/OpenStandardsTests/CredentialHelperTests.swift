@@ -5,6 +5,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Tokens for git, kubectl and docker: each protocol as documented, and with the real programs if they are installed.

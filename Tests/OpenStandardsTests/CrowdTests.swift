@@ -10,6 +10,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Sessions of a device code at a server process of ours, which is killed and restarted under them, over a network that loses, breaks,

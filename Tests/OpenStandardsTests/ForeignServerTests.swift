@@ -8,6 +8,7 @@ import NIOPosix
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// The command at Authlib's server, which is as strict as real servers are, and has none of Handstamp's API.

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Programs that ask for a token in a protocol of their own, unmodified.

@@ -11,6 +11,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// The ID token of a session in the command, at Authlib's server and at ours.

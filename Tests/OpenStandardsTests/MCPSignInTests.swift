@@ -8,6 +8,7 @@ import NIOCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// `handstamp mcp login` for a server whose tokens Handstamp's own server issues, by the client `agent`.

@@ -4,6 +4,7 @@ import HandstampOAuth
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `The file that says how an account signs in` {
   private func record(_ more: String, issuer: String = "https://id.example.org") throws -> OAuthRecord {

@@ -5,6 +5,7 @@ import HandstampTransports
 import HandstampVaults
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// The command in a terminal of its own, next to Authlib's server.

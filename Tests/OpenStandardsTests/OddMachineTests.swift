@@ -9,6 +9,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Real programs at Authlib's server, on unusual machines.

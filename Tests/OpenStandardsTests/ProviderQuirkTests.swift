@@ -6,6 +6,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// The command at providers that differ from the standards, played by `provider.py` as their documents describe them.

@@ -9,6 +9,7 @@ import NIOCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// A server that registers programs (RFC 7591), and forgets them when it is told to. A remote MCP server beside it hands its issuer over

@@ -4,6 +4,7 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Signals during a refresh at Authlib's server, which accepts every refresh token once.

@@ -4,6 +4,7 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// RFC 9470, at Authlib's server: a payment takes a passkey, of the last five minutes.

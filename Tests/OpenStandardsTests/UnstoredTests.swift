@@ -4,6 +4,7 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Refreshes at Authlib's server, which accepts every refresh token once, on machines where the successor is hard to store.

@@ -5,6 +5,7 @@ import HandstampSupport
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// A `handstamp agent` of the first device, and a folder without a vault, as in a container.

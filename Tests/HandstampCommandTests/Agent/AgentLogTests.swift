@@ -4,6 +4,7 @@ import HandstampSupport
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `The lines of an agent` {
   @Test func `are dropped and counted while nothing reads them`() {

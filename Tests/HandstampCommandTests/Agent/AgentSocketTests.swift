@@ -6,6 +6,7 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 extension Processes {

@@ -14,6 +14,7 @@ import NIOCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// A server, gates for nginx and for Caddy, both proxies, and a service behind them: all but the service are processes.

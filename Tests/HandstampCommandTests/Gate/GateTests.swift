@@ -11,6 +11,8 @@ import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 @testable import HandstampTour
 
 extension Processes {

@@ -6,6 +6,7 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `A bridge` {
   private static let call = #"{"jsonrpc": "2.0","id":7,  "method":"tools/call","params":{"name":"x"}}"#

@@ -4,6 +4,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `The connection to a remote server` {
   private static let connection = MCPConnection(

@@ -4,6 +4,7 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `The challenge of a remote server` {
   @Test(arguments: [

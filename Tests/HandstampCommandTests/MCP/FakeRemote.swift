@@ -4,6 +4,7 @@ import HandstampSupport
 import HandstampTesting
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// A remote server that answers as a test says, and a bridge before it.
 final class FakeRemote: Transport {

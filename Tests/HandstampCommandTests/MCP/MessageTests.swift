@@ -5,6 +5,7 @@ import Testing
 
 @testable import Handstamp
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `Messages on a stream` {
   private func lines(_ text: String, cut: Int, limit: Int = 100) -> [LineSplitter.Line] {

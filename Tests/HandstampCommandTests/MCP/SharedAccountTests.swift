@@ -7,6 +7,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 /// Two remote servers, x and y, at one account. It was signed in for x alone, and then for both.
 @Suite(.timeLimit(.minutes(10))) struct `A bridge whose account is widened for another server` {

@@ -5,6 +5,7 @@ import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 @Suite(.serialized, .timeLimit(.minutes(10))) struct `A server with certificates of its own authority` {

@@ -5,6 +5,7 @@ import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `A failure of the network` {
   @Test(arguments: NetworkFailure.allCases)

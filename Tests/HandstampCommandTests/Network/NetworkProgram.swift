@@ -6,6 +6,7 @@ import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Proxies and TLS servers of the system, each on a port of this machine.

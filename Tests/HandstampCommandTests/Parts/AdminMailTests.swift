@@ -7,6 +7,8 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `handstamp-server admin mail test` {
   private func run(_ email: String, _ folder: String) async throws {

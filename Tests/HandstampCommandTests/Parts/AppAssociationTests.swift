@@ -8,6 +8,8 @@ import NIOCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 @testable import HandstampTour
 
 /// A host with one response at every path.

@@ -1,4 +1,4 @@
-#if Command
+#if Operator
 import ArgumentParser
 import Foundation
 import HandstampCore
@@ -10,8 +10,10 @@ import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
-/// For every build of the command: that of the tests lacks nothing, and `make check-deep` tests that of `make run` by these. They also act
+/// For every build of the programs: that of the tests lacks nothing, and `make check-deep` tests that of `make run` by these. They also act
 /// as the builds that lack one part each.
 @Suite(.timeLimit(.minutes(10))) struct `A part that a build lacks` {
   @Test func `is one that it has no code for`() throws {
@@ -48,9 +50,9 @@ import Testing
   func `is refused by name at each subcommand that needs it, and at no other`(part: BuildPart) {
     var refused: [String] = []
     BuildPart.$lacking.withValue([part]) {
-      var next: [(path: [String], command: any ParsableCommand.Type)] = [([], HandstampTool.self)]
+      var next: [(path: [String], command: any ParsableCommand.Type)] = [([], HandstampServerTool.self)]
       while let (path, command) = next.popLast() {
-        do throws(CommandError) { try NamedCommand(in: path).check() } catch {
+        do throws(CommandError) { try BuildPart.check(command: path.joined(separator: " ")) } catch {
           #expect(error == CommandError(part))
           refused.append(path.joined(separator: " "))
         }
@@ -73,7 +75,7 @@ import Testing
     }
     // An account's stored network, and that of the environment.
     #expect(NetworkFailure.notInBuild.rawValue == BuildPart.network.refusal)
-    #expect(NetworkFailure.notInBuild.hint == BuildPart.hint)
+    #expect(NetworkFailure.notInBuild.hint == BuildPart.hint(building: "handstamp"))
   }
 
   @Test func `is refused by name where an agent's socket is given`() {
@@ -107,16 +109,25 @@ import Testing
   }
 
   @Test func `is named by the version and the doctor`() async {
-    let (parts, words): (Set<BuildPart>, _) = ([.https, .gate], "build without the gate, HTTPS at the server")
-    #expect(BuildPart.words(without: []) == nil)
-    #expect(BuildPart.words(without: parts) == words)
-    let version = HandstampTool.configuration.version
-    let whole = HandstampTool.version
-    #expect(version == (BuildPart.words(without: BuildPart.unbuilt).map { "\(whole) (\($0))" } ?? whole))
+    let (terminal, server) = ("handstamp", "handstamp-server")
+    let parts: Set<BuildPart> = [.https, .gate, .agentClient]
+    let words = "build without asking an agent"
+    #expect(BuildPart.words(without: [], in: server) == nil)
+    // A part of the server's is none that a terminal lacks.
+    #expect(BuildPart.words(without: [.https, .gate], in: terminal) == nil)
+    #expect(BuildPart.words(without: parts, in: terminal) == words)
+    #expect(BuildPart.words(without: parts, in: server) == "build without the gate, HTTPS at the server")
+    let whole = CommandProgram.version
+    for (program, version) in [
+      (terminal, HandstampTool.configuration.version), (server, HandstampServerTool.configuration.version),
+    ] {
+      let lacking = BuildPart.words(without: BuildPart.unbuilt, in: program)
+      #expect(version == (lacking.map { "\(whole) (\($0))" } ?? whole))
+    }
     let findings = await BuildPart.$lacking.withValue(parts) {
       await Examination.findings(of: Home(path: "/no/such/home"))
     }
-    #expect(findings.contains(.note("build", words, hint: BuildPart.hint)))
+    #expect(findings.contains(.note("build", words, hint: BuildPart.hint(building: terminal))))
   }
 }
 #endif

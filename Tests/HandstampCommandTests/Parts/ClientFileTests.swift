@@ -5,6 +5,8 @@ import HandstampServer
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `A file of clients` {
   private func clients(_ text: String) throws -> [ConfiguredClient] {

@@ -6,6 +6,7 @@ import HandstampServer
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Environments and terminals as they are.

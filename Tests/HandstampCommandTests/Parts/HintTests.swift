@@ -4,6 +4,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `A hint for a client` {
   private let server = try? ServerAddress(parsing: "https://id.example.org")

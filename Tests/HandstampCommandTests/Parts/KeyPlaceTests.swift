@@ -2,6 +2,8 @@
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `A desktop session` {
   @Test(

@@ -8,6 +8,8 @@ import HandstampSQLite
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 private let start = UnixTime(seconds: 1_800_000_000)
 private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(seconds)) }

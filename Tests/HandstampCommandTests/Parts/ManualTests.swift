@@ -3,11 +3,13 @@ import ArgumentParser
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 /// `scripts/dev manual` prints the manual from the same texts, and `make check` compares it.
 @Suite(.timeLimit(.minutes(10))) struct `The help of each command` {
   private static let all: [any ParsableCommand.Type] = {
-    var all: [any ParsableCommand.Type] = [HandstampTool.self]
+    var all: [any ParsableCommand.Type] = [HandstampTool.self, HandstampServerTool.self]
     var next = 0
     while next < all.count {
       all += all[next].configuration.subcommands

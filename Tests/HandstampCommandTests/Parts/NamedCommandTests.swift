@@ -3,6 +3,8 @@ import ArgumentParser
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `A command that does not exist` {
   @Test(
@@ -21,19 +23,45 @@ import Testing
     ] as [([String], String?, String?)])
   func `is refused with the nearest one`(arguments: [String], name: String?, hint: String?) {
     var refusal: CommandError?
-    do throws(CommandError) { try NamedCommand(in: arguments).check() } catch { refusal = error }
+    let isOperators = arguments.first == "admin"
+    let root: any ParsableCommand.Type = isOperators ? HandstampServerTool.self : HandstampTool.self
+    do throws(CommandError) { try NamedCommand(in: arguments, of: root).check() } catch { refusal = error }
     #expect(refusal?.message == name.map { "unknown command: \($0)" })
     #expect(refusal?.hint == hint)
   }
 
-  @Test func `is not one of those that exist`() throws {
-    var next: [[String]] = HandstampTool.configuration.subcommands.map { [$0._commandName] }
-    #expect(next.count > 15)
+  @Test(arguments: [HandstampTool.self, HandstampServerTool.self] as [any AsyncParsableCommand.Type])
+  func `is not one of those that exist`(root: any AsyncParsableCommand.Type) throws {
+    var next: [[String]] = root.configuration.subcommands.map { [$0._commandName] }
+    #expect(next.count > 3)
     while let path = next.popLast() {
-      try NamedCommand(in: path).check()
-      var command: any ParsableCommand.Type = HandstampTool.self
+      try NamedCommand(in: path, of: root).check()
+      var command: any ParsableCommand.Type = root
       for name in path { command = try #require(command.configuration.subcommands.first { $0._commandName == name }) }
       next += command.configuration.subcommands.map { path + [$0._commandName] }
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `A command of those who run a server` {
+  @Test(
+    arguments: [
+      (["serve", "--data", "./my data"], "run: handstamp-server serve --data './my data'"),
+      (["admin", "accounts", "list"], "run: handstamp-server admin accounts list"),
+      (["gate"], "run: handstamp-server gate"), (["help", "serve"], "run: handstamp-server help serve"),
+      (["token"], nil), (["exec", "--", "serve"], nil), ([], nil),
+    ] as [([String], String?)])
+  func `is refused at the terminal's program with the way to run it`(words: [String], hint: String?) {
+    var refusal: CommandError?
+    do throws(CommandError) { try OperatorsCommand.refuse(words) } catch { refusal = error }
+    #expect(refusal?.hint == hint)
+  }
+
+  @Test func `is one that their program has, and the terminal's has not`() {
+    for command in OperatorsCommand.allCases {
+      let isNamed: (any ParsableCommand.Type) -> Bool = { $0.configuration.commandName == command.rawValue }
+      #expect(HandstampServerTool.configuration.subcommands.contains(where: isNamed))
+      #expect(!HandstampTool.configuration.subcommands.contains(where: isNamed))
     }
   }
 }

@@ -6,6 +6,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 @Suite(.timeLimit(.minutes(10))) struct `A duration on the command line` {

@@ -6,6 +6,8 @@ import HandstampServer
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `The file of providers` {
   /// Reads a file with this text, beside a file with a secret of that mode.

@@ -7,6 +7,8 @@ import HandstampStorage
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `The file of signing keys` {
   private func inFolder(_ body: (_ path: String) async throws -> Void) async throws {

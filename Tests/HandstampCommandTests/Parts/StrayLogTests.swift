@@ -6,6 +6,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 
 @Suite(.timeLimit(.minutes(10))) struct `An audit log that lost its key` {
   @Test func `keeps a session from being stored, until doctor --fix has set it aside`() async throws {

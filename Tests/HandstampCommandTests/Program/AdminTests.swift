@@ -8,6 +8,8 @@ import HandstampStorage
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 @testable import HandstampTour
 
 extension TourFixture {

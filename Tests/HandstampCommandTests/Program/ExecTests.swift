@@ -4,6 +4,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 extension Processes {

@@ -4,6 +4,7 @@ import HandstampSupport
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 extension Processes {
@@ -40,8 +41,8 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = [
-          "-c", #"ulimit -n 256; exec "$0" "$@" 2>"# + log, try Child.path(), "serve", "--data", folder + "/data",
-          "--port", "0",
+          "-c", #"ulimit -n 256; exec "$0" "$@" 2>"# + log, try Child.path(of: "handstamp-server"), "serve",
+          "--data", folder + "/data", "--port", "0",
         ]
         let output = Pipe()
         process.standardOutput = output
@@ -130,7 +131,7 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = [
-          "--listen=127.0.0.1:\(port)", try Child.path(), "serve", "--data", folder + "/data", "--port", "1",
+          "--listen=127.0.0.1:\(port)", try Child.path(of: "handstamp-server"), "serve", "--data", folder + "/data", "--port", "1",
         ]
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice

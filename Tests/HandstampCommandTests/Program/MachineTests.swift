@@ -11,6 +11,7 @@ import NIOCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// GitHub as a job sees it: the address that gives out ID tokens, and the issuer that signs them.

@@ -8,6 +8,8 @@ import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 @testable import HandstampTour
 
 extension Processes {
@@ -147,7 +149,7 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = [
-          "-c", #"trap '' XFSZ; exec "$0" "$@""#, try Child.path(), "serve", "--data", folder + "/data", "--port",
+          "-c", #"trap '' XFSZ; exec "$0" "$@""#, try Child.path(of: "handstamp-server"), "serve", "--data", folder + "/data", "--port",
           "0",
           "--log-level", "critical",
         ]

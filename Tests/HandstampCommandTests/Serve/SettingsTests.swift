@@ -12,6 +12,8 @@ import Logging
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 extension RegistryStore {
   /// Creates an account with live sessions of a client.

@@ -3,6 +3,8 @@ import Foundation
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
+@testable import HandstampOperator
 
 /// A new setting needs a row: a wrong value of each kind that it can have.
 @Suite(.timeLimit(.minutes(10))) struct `A wrong setting of the server` {

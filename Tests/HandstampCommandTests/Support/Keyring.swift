@@ -3,6 +3,7 @@
 import Foundation
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// A real gnome-keyring on its own bus, with temporary user folders.

@@ -5,6 +5,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// All tests that start processes, run one at a time so that each has the machine to itself.
@@ -45,7 +46,7 @@ enum ProcessFixture {
     try await URLSessionTransport().send(TransportRequest(method: "GET", url: address)).status
   }
 
-  /// Runs `handstamp` until it ends.
+  /// Runs the program that has the command until it ends.
   static func handstamp(
     _ arguments: [String], home: String, input: String = "", variables: [String: String] = [:]
   ) async throws -> Child.Outcome {
@@ -83,7 +84,7 @@ func expectRefusal(
       outcome, status, code: code, naming: part, hint: hint, sourceLocation: sourceLocation)
   }
   let lines = outcome.words.split(separator: "\n")
-  let message = lines.first { $0.hasPrefix("handstamp: ") } ?? ""
+  let message = lines.first { $0.hasPrefix("handstamp: ") || $0.hasPrefix("handstamp-server: ") } ?? ""
   let advice = lines.last { $0.hasPrefix("hint: ") } ?? ""
   #expect(part.isEmpty || message.contains(part), "\(outcome.words)", sourceLocation: sourceLocation)
   #expect(

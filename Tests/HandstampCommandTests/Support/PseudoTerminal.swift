@@ -2,6 +2,7 @@
 import Foundation
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// A terminal that a test controls.

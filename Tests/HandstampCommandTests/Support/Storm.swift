@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 /// Processes that all request a token at its expiry, some of which are killed at random points.

@@ -8,6 +8,7 @@ import Logging
 import NIOCore
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 extension HTTPResponder where Context == WireContext {

@@ -7,6 +7,7 @@ import NIOCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampCommandLine
 @testable import HandstampTour
 
 @Suite(.timeLimit(.minutes(10))) struct `A transport over AsyncHTTPClient, and one over libcurl,` {

@@ -8,6 +8,7 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
+@testable import HandstampHTTP
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `Connections beyond the limit` {
@@ -207,7 +208,9 @@ final class RequestGate: MiddlewareProtocol, Sendable {
   /// The loop would repeat the accept that has failed for as long as the channel reads by itself.
   @Test func `is reported and counted, and stops the channel from reading for a pause`() async throws {
     let (metrics, logs) = (ServerMetrics(), LogCapture())
-    let channel = EmbeddedChannel(handlers: [AcceptWatch(metrics: metrics, log: ThrottledLogger(logs.logger))])
+    let channel = EmbeddedChannel(handlers: [
+      AcceptWatch(count: { metrics.add($1, to: $0) }, log: ThrottledLogger(logs.logger))
+    ])
     var isReading: Bool? {
       channel.options.last { $0.option is ChannelOptions.Types.AutoReadOption }?.value as? Bool
     }
@@ -226,7 +229,7 @@ final class RequestGate: MiddlewareProtocol, Sendable {
   @Test(arguments: [true, false])
   func `has the channel read no more once it is to quiesce, before or after`(isBefore: Bool) throws {
     let channel = EmbeddedChannel(
-      handlers: [AcceptWatch(metrics: ServerMetrics(), log: ThrottledLogger(LogCapture().logger))])
+      handlers: [AcceptWatch(count: { _, _ in }, log: ThrottledLogger(LogCapture().logger))])
     var isReading: Bool? {
       channel.options.last { $0.option is ChannelOptions.Types.AutoReadOption }?.value as? Bool
     }

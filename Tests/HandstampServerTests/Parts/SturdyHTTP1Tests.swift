@@ -6,6 +6,7 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
+@testable import HandstampHTTP
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `HTTP at a stopping server` {

@@ -251,7 +251,7 @@ import Testing
     #expect(line.level == .warning && line.metadata["handstamp.webhooks"] == "crm")
     #expect(line.metadata["handstamp.cause"] == "Serve its store with handstamp-server serve.")
     let detail = BuildPart.$lacking.withValue([.webhooks]) { ProblemError.noWebhooks.detail }
-    #expect(detail == "sending webhooks is not in this build; \(BuildPart.hint)")
+    #expect(detail == "sending webhooks is not in this build; \(BuildPart.hint(building: "handstamp-server"))")
   }
 }
 #endif
