@@ -5,7 +5,7 @@ class Handstamp < Formula
   version "@version@"
   license "Apache-2.0"
 
-  # The archives are for Linux. On macOS the program has to be built from source.
+  # The archives are for Linux. On macOS the programs have to be built from source.
   depends_on :linux
 
   on_linux do
@@ -13,22 +13,26 @@ class Handstamp < Formula
   end
 
   def install
-    bin.install "bin/handstamp"
-    man1.install "share/man/man1/handstamp.1.gz"
-    bash_completion.install "share/bash-completion/completions/handstamp"
-    zsh_completion.install "share/zsh/site-functions/_handstamp"
-    fish_completion.install "share/fish/vendor_completions.d/handstamp.fish"
+    %w[handstamp handstamp-server].each do |program|
+      bin.install "bin/#{program}"
+      man1.install "share/man/man1/#{program}.1.gz"
+      bash_completion.install "share/bash-completion/completions/#{program}"
+      zsh_completion.install "share/zsh/site-functions/_#{program}"
+      fish_completion.install "share/fish/vendor_completions.d/#{program}.fish"
+    end
     doc.install "README", *Dir["share/doc/handstamp/*"]
   end
 
   def caveats
     <<~TEXT
-      The program uses libraries of the system, not Homebrew's. They are listed in
+      The programs use libraries of the system, not Homebrew's. They are listed in
         #{doc}/README
     TEXT
   end
 
   test do
-    assert_equal version.to_s, shell_output("#{bin}/handstamp --version").strip
+    %w[handstamp handstamp-server].each do |program|
+      assert_equal version.to_s, shell_output("#{bin}/#{program} --version").strip
+    end
   end
 end

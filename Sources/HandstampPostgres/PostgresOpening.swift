@@ -295,7 +295,8 @@ struct PostgresOpening {
   static func requireServing(_ state: String, _ path: String) throws(RegistryOpenError) {
     guard state != "serving" else { return }
     throw .refused(
-      "a copy to \(path) was begun and is not complete", hint: "run the same handstamp-server admin copy again, it goes on")
+      "a copy to \(path) was begun and is not complete",
+      hint: "run the same handstamp-server admin copy again, it goes on")
   }
 
   // MARK: What ended since

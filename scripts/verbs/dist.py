@@ -1,5 +1,5 @@
-"""Builds what is distributed for Linux, into .build/dist/out: the stripped program, its manual, completions and licenses, an archive of them for this
-architecture, the Homebrew formula, release notes and checksums, and on Debian a package.
+"""Builds what is distributed for Linux, into .build/dist/out: the stripped programs, their manuals, completions and licenses, an archive of them for this
+architecture, the Homebrew formula, release notes and checksums, and on Debian a package for each.
 
 Swift's own libraries are linked statically, the system's dynamically. With scripts/dev --program, packs that program instead of building one. Publishes
 nothing."""
@@ -9,6 +9,7 @@ from kit import build, server
 
 NEEDS = ["--dist"]
 SCRATCH, OUT, ROOT = ".build/dist", ".build/dist/out", ".build/dist/package"
+PROGRAMS = ["handstamp", "handstamp-server"]
 REPOSITORY = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{os.environ.get('GITHUB_REPOSITORY', 'example/handstamp')}"
 # As Debian and Homebrew's users name them, and the part of a formula.
 ARCHITECTURES = {"x86_64": ("amd64", "on_intel"), "aarch64": ("arm64", "on_arm")}
@@ -42,15 +43,15 @@ def licenses():
     yield "\n\nICU, a part of Foundation\n\n" + read("packaging/licenses/ICU")
 
 
-def compiled():
+def compiled(name):
     """No folder of the machine in the program, no debugging information that is stripped anyway, no names for libraries that nothing loads, and all
     addresses resolved at start."""
     here = os.getcwd()
     return build.build(
         "dist", "-c", "release", "--traits", "Programs", "--static-swift-stdlib", "--scratch-path", SCRATCH,
-        "-j", os.environ.get("JOBS") or str(os.cpu_count()), "--product", "handstamp", "--disable-local-rpath", "-debug-info-format", "none",
+        "-j", os.environ.get("JOBS") or str(os.cpu_count()), "--product", name, "--disable-local-rpath", "-debug-info-format", "none",
         "-Xswiftc", "-file-prefix-map", "-Xswiftc", f"{here}=.", "-Xcc", f"-ffile-prefix-map={here}=.",
-        "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp") + "/handstamp"
+        "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words=name) + "/" + name
 
 
 def try_out(path):
@@ -68,20 +69,22 @@ def try_out(path):
         own.remove()
 
 
-def program(version):
-    path = build.given or compiled()
+def programs(version):
+    paths = {name: build.given and build.given + name.removeprefix("handstamp") or compiled(name) for name in PROGRAMS}
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
-    subprocess.run(["strip", "--strip-all", "--remove-section=.comment", "-o", OUT + "/handstamp", path], check=True)
-    if output(OUT + "/handstamp", "--version").strip() != version:
-        sys.exit(f"handstamp --version is not {version}")
+    for name, path in paths.items():
+        stripped = f"{OUT}/{name}"
+        subprocess.run(["strip", "--strip-all", "--remove-section=.comment", "-o", stripped, path], check=True)
+        if output(stripped, "--version").strip() != version:
+            sys.exit(f"{name} --version is not {version}")
+        for shell in ("bash", "zsh", "fish"):
+            write(f"{stripped}.{shell}", output(stripped, "completion", shell))
+        write(stripped + ".1.gz", re.sub(r"(?m)^\.Os$", f".Os {name} {version}", read(f"docs/{name}.1")), is_packed=True)
+        print(f"{stripped} is {name} {version}, {os.path.getsize(stripped) // 1000000} MB")
     try_out(OUT + "/handstamp")
-    for shell in ("bash", "zsh", "fish"):
-        write(f"{OUT}/handstamp.{shell}", output(OUT + "/handstamp", "completion", shell))
-    write(OUT + "/handstamp.1.gz", re.sub(r"(?m)^\.Os$", f".Os handstamp {version}", read("docs/handstamp.1")), is_packed=True)
     write(OUT + "/copyright", "".join(licenses()))
     shutil.copy("LICENSE", OUT + "/LICENSE")
-    print(f"{OUT}/handstamp is handstamp {version}, {os.path.getsize(OUT + '/handstamp') // 1000000} MB")
 
 
 def libraries(path):
@@ -99,9 +102,9 @@ def debian_package(library):
 
 
 def readme(version, architecture):
-    path = OUT + "/handstamp"
-    needed = "".join(f"    {name:24}{debian_package(name)}".rstrip() + "\n" for name in libraries(path))
-    glibc = max(re.findall(r"\bGLIBC_(\d+\.\d+)", output("objdump", "-T", path)), key=lambda text: [int(part) for part in text.split(".")])
+    paths = [f"{OUT}/{name}" for name in PROGRAMS]
+    needed = "".join(f"    {name:24}{debian_package(name)}".rstrip() + "\n" for name in sorted({name for path in paths for name in libraries(path)}))
+    glibc = max(re.findall(r"\bGLIBC_(\d+\.\d+)", output("objdump", "-T", *paths)), key=lambda text: [int(part) for part in text.split(".")])
     facts = dict(version=version, architecture=architecture, libraries=needed, glibc=glibc, system=platform.freedesktop_os_release()["PRETTY_NAME"])
     return filled(read("packaging/archive/README"), facts)
 
@@ -141,36 +144,39 @@ def gather(version, folder):
     section = re.search(rf"(?ms)^## {re.escape(version)}\b.*?\n(.*?)(?=^## |\Z)", read("CHANGELOG.md"))[1].strip()
     # A page of a release is elsewhere than the files that the changelog links to.
     write(folder + "/release-notes.md", re.sub(r"\]\((?![a-z]+:|#)", f"]({REPOSITORY}/blob/{version}/", section) + "\n")
-    names = sorted(os.path.basename(path) for path in glob.glob(folder + "/handstamp_*"))
+    names = sorted(os.path.basename(path) for path in glob.glob(folder + "/handstamp*_*"))
     write(folder + "/SHA256SUMS", output("sha256sum", *names, cwd=folder))
     print(f"{folder}/handstamp.rb, release-notes.md, SHA256SUMS of {' '.join(names)}")
 
 
-def package(version):
+def package(version, name):
+    is_server = name == "handstamp-server"
     shutil.rmtree(ROOT, ignore_errors=True)
-    output("sh", "scripts/install", env=dict(os.environ, PREFIX="/usr", DESTDIR=ROOT, ZSH_FUNCTIONS="share/zsh/vendor-completions"))
-    subprocess.run(["install", "-D", "-m", "644", "packaging/handstamp.default", ROOT + "/etc/default/handstamp"], check=True)
-    docs = ROOT + "/usr/share/doc/handstamp"
+    output("sh", "scripts/install", env=dict(os.environ, PROGRAMS=name, PREFIX="/usr", DESTDIR=ROOT, ZSH_FUNCTIONS="share/zsh/vendor-completions"))
+    if is_server:
+        subprocess.run(["install", "-D", "-m", "644", "packaging/handstamp.default", ROOT + "/etc/default/handstamp"], check=True)
+    docs = f"{ROOT}/usr/share/doc/{name}"
     os.remove(docs + "/LICENSE")
     write(docs + "/copyright", "The Apache License, Version 2.0, is in /usr/share/common-licenses/Apache-2.0 on Debian.\n\n" + read(OUT + "/copyright"))
     write(docs + "/changelog.gz", read("CHANGELOG.md"), is_packed=True)
     maintainer = f"{os.environ.get('DEBFULLNAME', 'The Handstamp maintainers')} <{os.environ.get('DEBEMAIL', 'maintainers@handstamp.example.org')}>"
     date = email.utils.formatdate(int(os.environ["SOURCE_DATE_EPOCH"])).replace("-0000", "+0000")
-    write(docs + "/changelog.Debian.gz", f"handstamp ({version}-1) unstable; urgency=medium\n\n"
+    write(docs + "/changelog.Debian.gz", f"{name} ({version}-1) unstable; urgency=medium\n\n"
           f"  * Version {version}; its changes are in changelog.gz.\n\n -- {maintainer}  {date}\n", is_packed=True)
     os.makedirs(SCRATCH + "/shlibdeps/debian", exist_ok=True)
     os.makedirs(ROOT + "/DEBIAN")
-    write(SCRATCH + "/shlibdeps/debian/control", "Source: handstamp\n\nPackage: handstamp\nArchitecture: any\n")
-    depends = re.search(r"^shlibs:Depends=(.*)$", output("dpkg-shlibdeps", "-O", "-S../package", "../package/usr/bin/handstamp", cwd=SCRATCH + "/shlibdeps"), re.M)[1]
+    write(SCRATCH + "/shlibdeps/debian/control", f"Source: handstamp\n\nPackage: {name}\nArchitecture: any\n")
+    depends = re.search(r"^shlibs:Depends=(.*)$", output("dpkg-shlibdeps", "-O", "-S../package", "../package/usr/bin/" + name, cwd=SCRATCH + "/shlibdeps"), re.M)[1]
     facts = dict(version=version, architecture=output("dpkg", "--print-architecture").strip(), maintainer=maintainer, depends=depends,
                  size=output("du", "-sk", "--apparent-size", ROOT).split()[0])
-    write(ROOT + "/DEBIAN/control", filled(read("packaging/debian/control"), facts))
-    subprocess.run(["install", "-m", "755", *("packaging/debian/" + name for name in ("postinst", "prerm", "postrm")), ROOT + "/DEBIAN"], check=True)
-    write(ROOT + "/DEBIAN/conffiles", "/etc/default/handstamp\n")
-    files = sorted(os.path.relpath(f"{place}/{name}", ROOT) for place, _, names in os.walk(ROOT + "/usr") for name in names)
+    write(ROOT + "/DEBIAN/control", filled(read("packaging/debian/control" + ".server" * is_server), facts))
+    if is_server:
+        subprocess.run(["install", "-m", "755", *("packaging/debian/" + step for step in ("postinst", "prerm", "postrm")), ROOT + "/DEBIAN"], check=True)
+        write(ROOT + "/DEBIAN/conffiles", "/etc/default/handstamp\n")
+    files = sorted(os.path.relpath(f"{place}/{file}", ROOT) for place, _, names in os.walk(ROOT + "/usr") for file in names)
     write(ROOT + "/DEBIAN/md5sums", output("md5sum", *files, cwd=ROOT))
     output("dpkg-deb", "--root-owner-group", "--build", ROOT, OUT)
-    print(f"{OUT}/handstamp_{version}-1_{facts['architecture']}.deb depends on {depends}")
+    print(f"{OUT}/{name}_{version}-1_{facts['architecture']}.deb depends on {depends}")
 
 
 def main(options):
@@ -183,10 +189,11 @@ def main(options):
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct").strip())
     os.environ |= dict(LC_ALL="C.UTF-8", TZ="UTC")
     os.umask(0o022)
-    program(version)
+    programs(version)
     archive(version)
     if shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"):
-        package(version)
+        for name in PROGRAMS:
+            package(version, name)
     else:
         print("no package: dpkg-deb and dpkg-shlibdeps of Debian are missing\n"
               "hint: on Debian: apt-get install dpkg-dev; elsewhere: make install PREFIX=/usr/local", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Proves the package that `make dist` builds, on a minimal Debian of this release, which systemd boots in a container.
+"""Proves the packages that `make dist` builds, on a minimal Debian of this release, which systemd boots in a container.
 
-Uses the command as a user and the server as a service, upgrades, removes and purges the package, and compares what is left. The container has a loopback
+Uses the command as a user and the server as a service, upgrades, removes and purges the packages, and compares what is left. The container has a loopback
 network of its own. Needs root."""
 import glob, os, re, shutil, subprocess, sys
 
@@ -57,20 +57,21 @@ def main(options):
         sys.exit("a container needs root\nhint: sudo scripts/dev dist-check")
     if status := dist.main(options):
         return status
-    version, package = build.version(), glob.glob(dist.OUT + "/handstamp_*.deb")[0]
+    version, packages = build.version(), [glob.glob(f"{dist.OUT}/{name}_*.deb")[0] for name in dist.PROGRAMS]
     os.makedirs(WORK, exist_ok=True)
     check_install()
     # Foundation's static libraries contain zlib, and the package is not uploaded to Debian.
-    run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "embedded-library,initial-upload-closes-no-bugs", package)
+    run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "embedded-library,initial-upload-closes-no-bugs", *packages)
     print("lintian: no errors or warnings", flush=True)
-    depends = re.sub(r"\([^)]*\)|\|[^,]*| ", "", run("dpkg-deb", "-f", package, "Depends").strip())
+    depends = re.sub(r"\([^)]*\)|\|[^,]*| ", "", ",".join(run("dpkg-deb", "-f", package, "Depends").strip() for package in packages))
     debian.make_system(WORK, f"systemd,dbus,curl,{depends}", prepare)
     mounted = os.path.abspath(WORK + "/mnt")
     shutil.rmtree(mounted, ignore_errors=True)
     os.makedirs(mounted)
     for name in ("status", "output", "passed"):
         dist.write(f"{mounted}/{name}", "")
-    shutil.copy(package, mounted + "/handstamp.deb")
+    for name, package in zip(dist.PROGRAMS, packages):
+        shutil.copy(package, f"{mounted}/{name}.deb")
     dist.write(mounted + "/proof", dist.read("packaging/debian/proof").replace("@version@", version))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
                     "subjectAltName=DNS:localhost", "-keyout", mounted + "/key.pem", "-out", mounted + "/certificate.pem"], check=True, stderr=subprocess.DEVNULL)

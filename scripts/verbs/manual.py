@@ -1,10 +1,11 @@
-"""Prints docs/handstamp.1: the frame in docs/handstamp.1.in, the help of every command, and the JSON that the commands print, from a real run."""
+"""Prints the manual of each program, docs/handstamp.1 and docs/handstamp-server.1: the frame in a file that ends in .in, the help of every command, and
+the JSON that the commands print, from a real run."""
 import difflib, json, os, pathlib, re, subprocess, sys
 
 from kit import build, server
 
 NEEDS = ["--tests"]
-PLACE = "docs/handstamp.1"
+PROGRAMS = ["handstamp", "handstamp-server"]
 COMMON = {"json", "account", "quiet", "version", "help"}
 
 
@@ -126,38 +127,38 @@ def printed(value):
     return re.sub(r"[\[{][^\[\]{}]*[\]}]", lambda m: one if len(one := re.sub(r"\n\s*", " ", m[0])) <= 64 else m[0], text)
 
 
-def manual(found):
-    tree = json.loads(server.command("--experimental-dump-help").stdout)["command"]
+def manual(name, found):
+    tree = json.loads(subprocess.run([server.PROGRAM + name.removeprefix("handstamp"), "--experimental-dump-help"], capture_output=True).stdout)["command"]
     own = tree["discussion"]
     parts = {
-        "COMMANDS": [line for child in tree["subcommands"] if child["commandName"] != "help" for line in section(child, ["handstamp"])],
-        "GENERAL": prose(own.split("\n\nenvironment:")[0]),
-        "ENVIRONMENT": [line for name, about in listed(own, "environment") for line in (f".It Ev {name}", escaped(sentence(about)))],
+        "COMMANDS": [line for child in tree["subcommands"] if child["commandName"] != "help" for line in section(child, [name])],
+        "GENERAL": prose(re.split("\n\n(?:environment|exit codes):", own)[0]),
+        "ENVIRONMENT": [line for variable, about in (listed(own, "environment") if "environment:" in own else []) for line in (f".It Ev {variable}", escaped(sentence(about)))],
         "EXIT": [line for code, about in listed(own, "exit codes") for line in (f".It {code.replace(', ', ' , ')}", escaped(sentence(about)))],
         "JSON": [line for words, value in found
                  for line in (f".It Nm Ic {words} Fl -json", ".Bd -literal", *map(escaped, value.split("\n")), ".Ed")],
     }
-    return re.sub(r"^@(\w+)@$", lambda m: "\n".join(parts[m[1]]), pathlib.Path(PLACE + ".in").read_text(), flags=re.M)
+    return re.sub(r"^@(\w+)@$", lambda m: "\n".join(parts[m[1]]), pathlib.Path(f"docs/{name}.1.in").read_text(), flags=re.M)
 
 
 def main(options):
-    server.PROGRAM = build.program()
-    present = pathlib.Path(PLACE).read_text()
+    server.PROGRAM, printed_by = build.program(), {name: [] for name in PROGRAMS}
+    present = {name: pathlib.Path(f"docs/{name}.1").read_text() for name in PROGRAMS}
     known = {words: text.replace("\\e", "\\").replace("\n\\&", "\n") for words, text in re.findall(
-        r"^\.It Nm Ic ([^\n]*) Fl -json\n\.Bd -literal\n(.*?)\n\.Ed$", present, flags=re.M | re.S)}
-    found = []
+        r"^\.It Nm Ic ([^\n]*) Fl -json\n\.Bd -literal\n(.*?)\n\.Ed$", "\n".join(present.values()), flags=re.M | re.S)}
     for words, value in examples():
         value = short(value)
         # Values that differ at each run are no change.
         same = words in known and shape(json.loads(known[words])) == shape(value)
-        found.append((words, known[words] if same else printed(value)))
-    text = manual(found)
-    if not options.check:
-        pathlib.Path(PLACE).write_text(text)
-    elif text != present:
-        sys.stderr.writelines(difflib.unified_diff(present.splitlines(True), text.splitlines(True), PLACE, "the commands"))
-        sys.exit(f"{PLACE} is not what the commands say.\nhint: scripts/dev manual")
-    done = subprocess.run(["groff", "-mdoc", "-ww", "-z", "-Tutf8", PLACE], capture_output=True, text=True)
-    if done.returncode or done.stderr:
-        sys.exit(done.stderr or "groff failed")
+        printed_by["handstamp-server" if words.startswith("admin") else "handstamp"].append((words, known[words] if same else printed(value)))
+    for name, found in printed_by.items():
+        place, text = f"docs/{name}.1", manual(name, found)
+        if not options.check:
+            pathlib.Path(place).write_text(text)
+        elif text != present[name]:
+            sys.stderr.writelines(difflib.unified_diff(present[name].splitlines(True), text.splitlines(True), place, "the commands"))
+            sys.exit(f"{place} is not what the commands say.\nhint: scripts/dev manual")
+        done = subprocess.run(["groff", "-mdoc", "-ww", "-z", "-Tutf8", place], capture_output=True, text=True)
+        if done.returncode or done.stderr:
+            sys.exit(done.stderr or "groff failed")
     return 0

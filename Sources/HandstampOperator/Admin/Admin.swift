@@ -8,8 +8,8 @@ struct Admin: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "admin", abstract: "administer a server's accounts, sessions, keys and database",
     discussion: """
-      works on the data folder or the database of handstamp-server serve, while the
-      server runs or not; it notices the changes, except to keys
+      works on the data folder or the database of handstamp-server serve, while
+      the server runs or not; it notices the changes, except to keys
 
       every change is in the audit log, with the user who made it; an account is
       named by its ID or its email address

@@ -13,8 +13,8 @@ struct AdminCredentials: AsyncParsableCommand {
       recovery codes: make sure that it is the owner who asks, as the password is
       then enough
 
-      to remove them all, and end its sessions: handstamp-server admin accounts take-back
-      ACCOUNT
+      to remove them all, and end its sessions:
+      handstamp-server admin accounts take-back ACCOUNT
       """)
 
   @OptionGroup var named: NamedAccount

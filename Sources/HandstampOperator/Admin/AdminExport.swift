@@ -11,8 +11,8 @@ struct AdminExport: AsyncParsableCommand {
     commandName: "export", abstract: "write all accounts as JSON lines",
     discussion: """
       IDs, addresses, names, groups, passkeys, identities, and whether they are
-      disabled; handstamp-server admin import gives the same accounts back; deleted
-      accounts and guests are left out
+      disabled; handstamp-server admin import gives the same accounts back;
+      deleted accounts and guests are left out
 
       with secrets, people sign in as before after an import, also with their
       authenticator apps and recovery codes

@@ -71,7 +71,8 @@ struct AdminSessions: AsyncParsableCommand {
         count = try await options.administering { try await $0.endEverySession() }
       case (_, _, _):
         throw CommandError(
-          .usage, "specify a session, --account or --everyone", hint: "run: handstamp-server admin sessions list ACCOUNT")
+          .usage, "specify a session, --account or --everyone",
+          hint: "run: handstamp-server admin sessions list ACCOUNT")
       }
       output.write(["ended": count], or: "ended \(count) session(s)")
     }

@@ -10,7 +10,8 @@ extension CommandError {
     switch error {
     case .accountNotFound:
       self.init(
-        .failure, "there is no such account", hint: "run: handstamp-server admin accounts list", code: "account_not_found")
+        .failure, "there is no such account", hint: "run: handstamp-server admin accounts list",
+        code: "account_not_found")
     case .sessionNotFound:
       self.init(
         .failure, "there is no such session", hint: "run: handstamp-server admin sessions list ACCOUNT",
@@ -44,7 +45,8 @@ extension CommandError {
         hint: "run: handstamp-server admin accounts take-back ACCOUNT --email OWNER", code: "no_address")
     case .webhookNotFound:
       self.init(
-        .failure, "there is no such webhook", hint: "run: handstamp-server admin webhooks list", code: "webhook_not_found")
+        .failure, "there is no such webhook", hint: "run: handstamp-server admin webhooks list",
+        code: "webhook_not_found")
     case .webhookExists:
       self.init(
         .failure, "a webhook with this name already exists", hint: "use another name, or remove it first",

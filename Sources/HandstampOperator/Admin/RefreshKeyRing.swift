@@ -65,7 +65,8 @@ struct RefreshKeyRing {
         .failure, "the key \(id) is needed: \(dependents.words)",
         hint: dependents.items[.webhook] == nil
           ? "keep the key until they have ended; with --force they are lost, and clients signed out"
-          : "make other secrets with handstamp-server admin webhooks secret, and retire the key a day later; or add --force",
+          : "make other secrets with handstamp-server admin webhooks secret, and retire the key a day later; or add"
+            + " --force",
         code: "key_in_use")
     }
     return dependents

@@ -123,7 +123,8 @@ struct SigningKeyRing {
     guard keys.ids.contains(id) else { throw .noSuchKey(id) }
     guard state(of: id) != .signing, let left = keys.without(id) else {
       throw CommandError(
-        .failure, "the key \(id) signs the access tokens", hint: "run first: handstamp-server admin keys rotate signing",
+        .failure, "the key \(id) signs the access tokens",
+        hint: "run first: handstamp-server admin keys rotate signing",
         code: "key_in_use")
     }
     if state(of: id) == .former, !force {
@@ -160,7 +161,8 @@ struct SigningKeyRing {
 
 extension CommandError {
   static func noSuchKey(_ id: String) -> CommandError {
-    CommandError(.failure, "there is no key \(id)", hint: "run: handstamp-server admin keys list", code: "key_not_found")
+    CommandError(
+      .failure, "there is no key \(id)", hint: "run: handstamp-server admin keys list", code: "key_not_found")
   }
 }
 #endif

@@ -26,8 +26,8 @@ struct Serve: AsyncParsableCommand {
       with --database, any number of servers share the sessions; each needs the
       keys.json and signing.pem of the first server
 
-      back up with handstamp-server admin database backup, and restore with handstamp-server
-      admin database restore
+      back up with handstamp-server admin database backup, and restore with
+      handstamp-server admin database restore
 
       beyond loopback it serves HTTPS only, or plain HTTP behind a proxy that
       terminates TLS; certificate and key are read again when they change

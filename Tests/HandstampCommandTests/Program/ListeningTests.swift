@@ -131,7 +131,8 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = [
-          "--listen=127.0.0.1:\(port)", try Child.path(of: "handstamp-server"), "serve", "--data", folder + "/data", "--port", "1",
+          "--listen=127.0.0.1:\(port)", try Child.path(of: "handstamp-server"), "serve", "--data", folder + "/data",
+          "--port", "1",
         ]
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice

@@ -149,7 +149,8 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = [
-          "-c", #"trap '' XFSZ; exec "$0" "$@""#, try Child.path(of: "handstamp-server"), "serve", "--data", folder + "/data", "--port",
+          "-c", #"trap '' XFSZ; exec "$0" "$@""#, try Child.path(of: "handstamp-server"), "serve", "--data",
+          folder + "/data", "--port",
           "0",
           "--log-level", "critical",
         ]
