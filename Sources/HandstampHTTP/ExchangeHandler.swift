@@ -1,5 +1,4 @@
 #if HTTP
-import HandstampModel
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
@@ -266,7 +265,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     isKept = false
     isRequestOpen = false
     state = .answering
-    var (response, content) = refusal.response
+    let (answer, content) = refusal.response
+    var response = answer
     host.options.fields.add(to: &response.headers)
     response.headers[.date] = host.date.text
     send(response.head, content, isLast: true)

@@ -1,5 +1,4 @@
 #if HTTP
-import HandstampModel
 import HandstampSupport
 public import HummingbirdCore
 import Logging

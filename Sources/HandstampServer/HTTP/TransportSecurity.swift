@@ -3,6 +3,7 @@ import HandstampHTTP
 
 extension ResponseFields {
   init(_ configuration: ServerConfiguration) {
+    self.init()
     if configuration.issuer.hasPrefix("https:") { transportSecurity = configuration.transportSecurity?.field }
   }
 }
