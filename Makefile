@@ -34,7 +34,7 @@ check-deep: ## ThreadSanitizer, the build of `make run`, each trait alone, 40 pr
 docs: ## builds reference and guides (.build/docs/site), checks every link, and compiles the guides' Swift code
 	@$(DEV) docs
 
-dist: ## builds the stripped program, an archive with manual and completions, a Debian package, and a Homebrew formula: .build/dist/out (Linux)
+dist: ## builds both programs stripped, an archive with manuals and completions, Debian packages, and a Homebrew formula: .build/dist/out (Linux)
 	@$(DEV) dist
 
 install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=

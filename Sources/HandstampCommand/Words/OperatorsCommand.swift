@@ -11,8 +11,7 @@ enum OperatorsCommand: String, CaseIterable {
     guard let name = words.first(where: { $0 != "help" }), OperatorsCommand(rawValue: name) != nil else { return }
     throw CommandError(
       .usage, "\(name) is a command of handstamp-server",
-      hint: "run: " + (["handstamp-server"] + words.map { shellWord($0.onOneLine) }).joined(separator: " "),
-      code: "moved")
+      hint: "run: " + (["handstamp-server"] + words.map { shellWord($0.onOneLine) }).joined(separator: " "))
   }
 }
 #endif
