@@ -1,5 +1,5 @@
 #if Command
-package import ArgumentParser
+import ArgumentParser
 import Foundation
 import HandstampCore
 

@@ -1,5 +1,5 @@
 #if Command
-package import ArgumentParser
+import ArgumentParser
 
 /// A duration as typed on the command line: `500ms`, `60s`, `5m`, `12h`, `30d`.
 package struct Span: ExpressibleByArgument, Hashable, Sendable {
