@@ -4,7 +4,7 @@ import Foundation
 import HandstampServer
 import Testing
 
-@testable import HandstampCommand
+@testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `The flags of the server` {
   @Test func `are its settings, except secrets`() throws {
