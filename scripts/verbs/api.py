@@ -18,7 +18,7 @@ PRODUCTS = ["HandstampUI", "HandstampOAuth", "HandstampTesting", "HandstampCooki
 
 def modules():
     """Handstamp, and the modules that it exports."""
-    return sorted(re.findall(r"@_exported public import (\w+)", pathlib.Path("Sources/Handstamp/Exports.swift").read_text())) + ["Handstamp"]
+    return sorted(re.findall(r"@_exported public import (\w+)", pathlib.Path("Sources/Client/Handstamp/Exports.swift").read_text())) + ["Handstamp"]
 
 
 def options(parser):
@@ -70,7 +70,7 @@ def has_changed(path, text, is_update):
 
 def hidden():
     """Moving a type is no way out: what app authors are shown imports Handstamp, and products with a purpose of their own."""
-    for path in ["README.md", *glob.glob("docs/*.md"), *glob.glob("Sources/Handstamp/Handstamp.docc/*.md"),
+    for path in ["README.md", *glob.glob("docs/*.md"), *glob.glob("Sources/Client/Handstamp/Handstamp.docc/*.md"),
                  *glob.glob("docs/snippets/*.swift"), *glob.glob("Examples/*/Sources/**/*.swift", recursive=True)]:
         text = pathlib.Path(path).read_text()
         # Servers have no use for the client.

@@ -23,7 +23,7 @@ def snippets():
     """The Swift code of each guide as a file, with the guide's line numbers, so that compiler messages point there."""
     shutil.rmtree(SNIPPETS, ignore_errors=True)
     os.makedirs(SNIPPETS)
-    for guide in sorted(glob.glob("Sources/*/*.docc/*.md")):
+    for guide in sorted(glob.glob("Sources/*/*/*.docc/*.md")):
         text = pathlib.Path(guide).read_text()
         made = [f'#sourceLocation(file: "{guide}", line: {text.count(chr(10), 0, found.start(1)) + 1})\n{found[1]}#sourceLocation()\n'
                 for found in re.finditer(r"^```swift\n(.*?)^```$", text, re.M | re.S)]

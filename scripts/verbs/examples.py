@@ -8,16 +8,16 @@ from kit import build, server
 from kit.web import Client
 from verbs.forum import Forum
 
-GUIDES = "Sources/Handstamp/Handstamp.docc"
+GUIDES = "Sources/Client/Handstamp/Handstamp.docc"
 # Each page with its example, which stays short: so many lines that are neither blank nor comments, so many columns.
 EXAMPLES = {
     "README.md": ("Examples/Quickstart/Sources/Quickstart/main.swift", 10, 100),
-    GUIDES + "/YourOwnServer.md": ("Tests/HandstampTests/Guides/MyServer.swift", 60, 120),
-    "Sources/HandstampVaults/HandstampVaults.docc/YourOwnVault.md": ("Tests/HandstampTests/Guides/FolderVault.swift", 60, 120),
+    GUIDES + "/YourOwnServer.md": ("Tests/Client/HandstampTests/Guides/MyServer.swift", 60, 120),
+    "Sources/Client/HandstampVaults/HandstampVaults.docc/YourOwnVault.md": ("Tests/Client/HandstampTests/Guides/FolderVault.swift", 60, 120),
     "docs/embedding.md": ("Examples/Outside/Sources/EmbeddedServer/EmbeddedServer.swift", 60, 120),
-    "docs/relying-party.md": ("Tests/HandstampServerTests/Guides/SignInApp.swift", 20, 120),
-    GUIDES + "/FromSupabase.md": ("Tests/HandstampTests/Guides/SupabaseBackend.swift", 100, 128),
-    GUIDES + "/FromAuth0.md": ("Tests/HandstampOAuthTests/Guides/Auth0Forum.swift", 60, 120),
+    "docs/relying-party.md": ("Tests/Server/HandstampServerTests/Guides/SignInApp.swift", 20, 120),
+    GUIDES + "/FromSupabase.md": ("Tests/Client/HandstampTests/Guides/SupabaseBackend.swift", 100, 128),
+    GUIDES + "/FromAuth0.md": ("Tests/Client/HandstampOAuthTests/Guides/Auth0Forum.swift", 60, 120),
 }
 
 

@@ -17,7 +17,7 @@ def main(options):
     with tempfile.TemporaryDirectory() as work:
         # The scrapers, and the only file of the package that they use.
         subprocess.run([*compile, "-emit-module", "-emit-module-path", work + "/HandstampCookies.swiftmodule", "-module-name", "HandstampCookies",
-                        "-emit-object", "-o", work + "/charset.o", "Sources/HandstampCookies/Forms/Windows1252.swift"], check=True)
+                        "-emit-object", "-o", work + "/charset.o", "Sources/Client/HandstampCookies/Forms/Windows1252.swift"], check=True)
         subprocess.run([*compile, "-sanitize=fuzzer,address", "-module-name", "Fuzz", "-I", work, "-I", FORUM + "/Sources/CHTML", *includes,
                         *sorted(glob.glob(FORUM + "/Sources/ForumReader/Pages/*.swift")), FORUM + "/Tests/Fuzz/Fuzz.swift", work + "/charset.o", "-lxml2",
                         "-o", work + "/fuzz"], check=True)

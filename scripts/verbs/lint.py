@@ -74,11 +74,11 @@ CALL = re.compile(r"""[lL]ogger\??\.(?:(?:trace|debug|info|notice|warning|error|
 def logged():
     """Every message and every action. Messages that are no constants where they are logged are found where they are named."""
     found = {"Audit"}
-    for path in swift("Sources/Handstamp[HPRSW]*", "Sources/HandstampOperator/Serve"):
+    for path in swift("Sources/Server/Handstamp[HPRSW]*", "Sources/Programs/HandstampOperator/Serve"):
         for call in CALL.finditer(read(path)):
             found.add(next(filter(None, call.groups())).strip('"'))
-    for path in ("Sources/HandstampHTTP/ThrottledLogger.swift", "Sources/HandstampServer/Sessions/SessionEventRecorder.swift",
-                 "Sources/HandstampRegistry/Store/AuditedAction.swift"):
+    for path in ("Sources/Server/HandstampHTTP/ThrottledLogger.swift", "Sources/Server/HandstampServer/Sessions/SessionEventRecorder.swift",
+                 "Sources/Server/HandstampRegistry/Store/AuditedAction.swift"):
         found |= set(re.findall(r'^ *case .*[:=] "(.*)"$', read(path), re.M))
     return {each for each in found if not re.fullmatch(r"lost|message|\\\((text|event\.rawValue)\)", each)}
 
@@ -144,10 +144,10 @@ def unproven():
 def arrows():
     """The targets of products with what each imports: Package.swift against the table of ARCHITECTURE.md."""
     manifest, imports = read("Package.swift"), {}
-    for target in re.split(r"\n    \.\w+\(", manifest)[1:]:
+    for target in re.split(r"\n  \.\w+\(", manifest)[1:]:
         if found := re.match(r'\s*name: "(\w+)"', target):
             imports[found[1]] = set(re.findall(r'"(C?Handstamp\w*)"', target)) - {found[1]}
-    products, left = set(), re.findall(r'targets: \["(\w+)"\]', manifest)
+    products, left = set(), re.findall(r'"(Handstamp\w*)"', manifest.split("let libraries")[-1].split("\n]")[0]) + re.findall(r'targets: \["(\w+)"\]', manifest)
     while left:
         products.add(target := left.pop())
         left += imports[target] - products
@@ -171,7 +171,7 @@ def dead_in_workflows():
             dead += [name for name in re.findall(r"(?<![\w./])(?:Sources|Tests|Examples|docs|packaging|scripts)/[\w./-]*\w", line) if not os.path.exists(name)]
             dead += [name for name in re.findall(r"\.build(?:/\w+)+(?=/|\s|$)", line) if f'"{name}"' not in scripts]
             dead += [name for name in re.findall(r"\b\w+Tests\b", line)
-                     if not os.path.isdir("Tests/" + name) and not os.path.isdir("Examples/AppShell/Sources/" + name)]
+                     if not glob.glob("Tests/*/" + name) and not os.path.isdir("Examples/AppShell/Sources/" + name)]
             for verb, words in re.findall(r"scripts/dev ([a-z-]+)(.*)", line):
                 file = f"scripts/verbs/{verb.replace('-', '_')}.py"
                 dead += [name for name in re.findall(r"--[a-z-]+", words) if f'"{name}"' not in (read(file) if os.path.exists(file) else "")]
@@ -181,7 +181,7 @@ def dead_in_workflows():
 def rules():
     """Each rule, and what breaks it."""
     sources, tests = swift("Sources"), swift("Tests", "Examples/*/Tests")
-    pure = swift("Sources/HandstampSupport", "Sources/HandstampModel", "Sources/HandstampCore", "Sources/HandstampRegistry")
+    pure = swift("Sources/Client/HandstampSupport", "Sources/Client/HandstampModel", "Sources/Client/HandstampCore", "Sources/Server/HandstampRegistry")
     version = build.version()
     newest = re.search(r"^## .*$", read("CHANGELOG.md"), re.M)
     return {
@@ -190,12 +190,12 @@ def rules():
         "Support, Model, Core and Registry work without Foundation": lines(
             pure, r"^\s*((public|internal|package) )?import (Foundation|FoundationEssentials|Dispatch|Network)"),
         "the listener knows nothing of sessions, and no path": lines(
-            glob.glob("Sources/HandstampHTTP/*.swift"),
+            glob.glob("Sources/Server/HandstampHTTP/*.swift"),
             r'\b(SessionServer|ServerConfiguration|ServerContext|Registry\w*|RouteTable)\b|"/[a-z]', "^ *//"),
         "unchecked needs its reason on the line above": unexplained(),
         "not before macOS 15 (Mutex, Atomic): use Locked": (line for line in lines(
             swift("Sources", "Tests"), r"^ *(public |package |private )?import Synchronization")
-            if not line.startswith("Sources/HandstampSupport/Concurrency/Locked.swift:")),
+            if not line.startswith("Sources/Client/HandstampSupport/Concurrency/Locked.swift:")),
         "a later release of Apple's in a comment of a stand-in, and in no attribute": (
             f"{path}:{number}" for path in swift("Tests/AppleStubs") for number in platforms.unstated(read(path))),
         "tests poll by othersFirst(until:), which ends with its task": lines(tests, r"while .*\{ await (othersFirst|Task\.yield)\(\) \}"),
@@ -214,7 +214,7 @@ def rules():
         "names in a workflow what does not exist": dead_in_workflows(),
         "the Xcode project of Examples/AppShell, or its workflow": xcode.problems(),
         "nginx or Caddy refuses a configuration in docs": recipes.refused(),
-        "the changelog does not begin with the version in Sources/HandstampCommandLine/Version.swift":
+        "the changelog does not begin with the version in Sources/Programs/HandstampCommandLine/Version.swift":
             [] if newest and re.fullmatch(rf"## {re.escape(version)}( - \d{{4}}-\d\d-\d\d)?", newest[0]) else [newest and newest[0]],
         "secrets": lines(
             (path for path in tracked() if not path.startswith(("Tests/", "scripts/verbs/lint.py"))),

@@ -15,7 +15,7 @@ def main(options):
         modules = work
         if not options.short:
             modules = build.build("plain", "--traits", "Strict", *build.apart("plain"), is_optimized=False, words="without traits") + "/Modules"
-        for path in sorted(glob.glob("Sources/*/WithoutTrait.swift")):
+        for path in sorted(glob.glob("Sources/*/*/WithoutTrait.swift")):
             module = os.path.basename(os.path.dirname(path))
             if options.short:
                 subprocess.run([build.SWIFTC, "-parse-as-library", "-emit-module", "-module-name", module, "-o", f"{work}/{module}.swiftmodule", path], check=True)

@@ -91,5 +91,5 @@ def triple():
 
 def version():
     """The version of this source."""
-    with open("Sources/HandstampCommandLine/Version.swift") as file:
+    with open("Sources/Programs/HandstampCommandLine/Version.swift") as file:
         return next(line.split('"')[1] for line in file if "static let version = " in line)

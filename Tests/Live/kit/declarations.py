@@ -31,7 +31,7 @@ def paths(found):
 
 def private_set(names):
     """Type and name of each variable that only its own package, file or type may set: a symbol graph shows `{ get set }` for some."""
-    for path in (path for name in names for path in glob.glob(f"Sources/{name}/**/*.swift", recursive=True)):
+    for path in (path for name in names for path in glob.glob(f"Sources/*/{name}/**/*.swift", recursive=True)):
         owners = []
         with open(path, encoding="utf-8") as file:
             for line in file:

@@ -34,7 +34,7 @@ def declared(pattern, folder):
 @functools.cache
 def expectation():
     suites = "|".join(
-        declared(r"(?:public|package) func (check\w*)", folder) for folder in ("Sources/HandstampTesting", "Tests/HandstampExploration"))
+        declared(r"(?:public|package) func (check\w*)", folder) for folder in ("Sources/Client/HandstampTesting", "Tests/Together/HandstampExploration"))
     steps = declared(r"static func (\w+)\(_ stage: TourFixture\) async throws -> String", "Programs/HandstampTour")
     return re.compile(
         rf"#(?:expect|require)\b|\bIssue\.record\b|\bconfirmation\s*[({{]|\b(?:{suites})\s*[({{]|\bStep\.(?:{steps})\(")
@@ -64,7 +64,7 @@ class Target:
 
 def missing():
     count = 0
-    for folder in sorted(glob.glob("Tests/*") + glob.glob("Examples/*/Tests/*")):
+    for folder in sorted(glob.glob("Tests/*/*") + glob.glob("Examples/*/Tests/*")):
         target = Target(folder)
         for function in target.functions:
             count += function.test

@@ -12,7 +12,7 @@ LINK = re.compile(r"(?<!`)``([^`\s]+)``(?!`)")
 
 def original(text):
     """Names files as in the repository, not as copied, nor absolutely."""
-    return re.sub(rf"{OUT}/catalogs/(\w+)\.docc", r"Sources/\1/\1.docc", text.replace(os.getcwd() + "/", ""))
+    return re.sub(rf"{OUT}/catalogs/(\w+)\.docc", r"\1.docc", text.replace(os.getcwd() + "/", ""))
 
 
 def run(command):
@@ -28,9 +28,9 @@ def listed(folder="."):
 
 def modules():
     """Every library is a documentation target, and each of these has a catalog with a landing page."""
-    libraries = re.findall(r'\.library\(name: "(\w+)"', open("Package.swift").read())
+    libraries = re.findall(r'"(\w+)"', re.search(r"let libraries = \[(.*?)\]", open("Package.swift").read(), re.S)[1])
     missing = [f".spi.yml does not list the library {name}" for name in libraries if name not in listed()]
-    missing += [f"there is no {page}" for page in (f"Sources/{m}/{m}.docc/{m}.md" for m in listed()) if not os.path.exists(page)]
+    missing += [f"there is no {m}.docc/{m}.md" for m in listed() if not glob.glob(f"Sources/*/{m}/{m}.docc/{m}.md")]
     if missing:
         sys.exit("\n".join(missing))
     return listed()
@@ -78,7 +78,7 @@ def prepare(module, files, names):
             for line, text in zip(lines, texts):
                 line["text"] = text
         pathlib.Path(path).write_text(json.dumps(graph))
-    shutil.copytree(f"Sources/{module}/{module}.docc", f"{OUT}/catalogs/{module}.docc")
+    shutil.copytree(glob.glob(f"Sources/*/{module}/{module}.docc")[0], f"{OUT}/catalogs/{module}.docc")
     for page in pathlib.Path(f"{OUT}/catalogs/{module}.docc").rglob("*.md"):
         page.write_text("\n".join(names.complete(page.read_text().split("\n"), module)))
 
@@ -100,7 +100,7 @@ def convert(module, stage, *options):
 
 def uncurated(module):
     """Symbols that DocC had to group by kind, because the Topics do not list them: those of a module, and of types with a page."""
-    for source in sorted(glob.glob(f"Sources/{module}/{module}.docc/**/*.md", recursive=True)):
+    for source in sorted(glob.glob(f"Sources/*/{module}/{module}.docc/**/*.md", recursive=True)):
         title = re.match(r"# ``([\w/]+)``\n", open(source).read())
         if not title:
             continue

@@ -1,0 +1,123 @@
+#if Server
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+import HandstampSQLite
+import HandstampStorage
+import Testing
+
+@Suite(.timeLimit(.minutes(10))) struct `A database from before format 1` {
+  @Test func `is refused with the way out, and left as it is`() async throws {
+    let folder = try Folder()
+    let (fresh, keys) = try folder.server.open()
+    try fresh.close()
+    let path = folder.server.databasePath
+    for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) }
+    let former = try DatabaseQueue(path: path)
+    try await former.write { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+          INSERT INTO grdb_migrations VALUES ('1'), ('2');
+          CREATE TABLE instance (only INTEGER PRIMARY KEY, id TEXT NOT NULL);
+          CREATE TABLE ticket (id BLOB NOT NULL PRIMARY KEY);
+          INSERT INTO ticket VALUES (x'00');
+          """)
+      try db.execute(sql: "INSERT INTO instance VALUES (1, ?)", arguments: [keys.instance.rawValue])
+    }
+    try former.close()
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    let refused = RegistryOpenError.draftFormat(path: path)
+    #expect(refusal(folder.server) == refused)
+    #expect(throws: refused) { try folder.server.openExisting() }
+    #expect(throws: refused) { try folder.server.createDatabase(keys: keys) }
+    let other = try Folder()
+    #expect(throws: refused) { try other.server.restore(from: folder.path) }
+    for command in ["admin export users.jsonl --with-secrets", "admin import users.jsonl --from handstamp"] {
+      #expect(refused.hint.contains(command))
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
+  }
+}
+
+/// `Tests/Fixtures/README.md` says how it is made, and when.
+@Suite(.timeLimit(.minutes(10))) struct `Format 1 of a server’s folder` {
+  private static let fixture = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+    .appendingPathComponent("Fixtures/format-1/sqlite").path
+  private static let remake: Comment =
+    "make the fixture again, in the same commit: HANDSTAMP_UPDATE=1 make test FILTER='Format 1'"
+
+  private let ended = session(3)
+  private let item = StoredItem(
+    id: StoredItemID(.device, "a"), kind: .device, subject: "ada", createdAt: start,
+    expiresAt: start.advanced(by: .seconds(9)))
+  private let token = OneTimeTokenRecord(
+    id: OneTimeTokenID(of: Secret("code"), purpose: .signUp), purpose: .signUp, subject: "ada@example.org",
+    payload: "a=b", createdAt: start, expiresAt: start.advanced(by: .seconds(9)))
+
+  /// A session of a client, and one of a browser that waits for its first use.
+  private var rows: [SessionRow] {
+    let first = session(1)
+    let app = SessionRow(
+      session: first.session, account: first.account, device: first.device, kind: .keyed, persistence: .ephemeral,
+      client: SessionClient(id: "app", scope: "openid", audience: "https://api.example.org", browser: DeviceID("b")),
+      counter: 1, ring: KeyRing([.keyed(KeyMark(rawValue: 7))]), createdAt: start,
+      methods: AuthenticationMethods(text: "pwd otp mfa", asked: .multiFactor), dpopThumbprint: "thumb",
+      pushToken: Secret("push"))
+    var browser = session(2)
+    (browser.kind, browser.counter) = (.browser, 2)
+    browser.cookies = CookieRange(oldest: 1, provenAt: start, isReplaced: true)
+    browser.pending = PendingSession(canBeForgotten: true, replaces: [app.id])
+    return [app, browser]
+  }
+
+  private func make() async throws {
+    try? FileManager.default.removeItem(atPath: Self.fixture)
+    try FileManager.default.createDirectory(atPath: Self.fixture, withIntermediateDirectories: true)
+    let store = try ServerFolder(path: Self.fixture).open().store
+    let event = RegistryEvent(kind: .sessionEstablished, account: ada.id, session: ended.id, at: start)
+    try await store.write(
+      [
+        .createAccount(ada), .createItem(item), .createOneTimeToken(token), .noteClock(ClockNote(at: start)),
+        .audit(AuditedAction(at: start, .accountCreated, by: .server())), .createSession(ended),
+      ] + rows.map { .createSession($0) }, events: [event])
+    try await store.write([.endSession(ended.id, SessionEnd(at: start, reason: .revoked))], events: [])
+    try store.close()
+    for name in ["opening.lock", "registry.sqlite-wal", "registry.sqlite-shm"] {
+      try? FileManager.default.removeItem(atPath: "\(Self.fixture)/\(name)")
+    }
+  }
+
+  private func tables(of folder: Folder) throws -> [String] {
+    try DatabaseQueue(path: folder.server.databasePath).read { db in
+      try String.fetchAll(db, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+    }
+  }
+
+  @Test func `is read, and has the tables of now`() async throws {
+    if ProcessInfo.processInfo.environment["HANDSTAMP_UPDATE"] == "1" { try await make() }
+    let (folder, new) = (try Folder(), try Folder())
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: Self.fixture)) ?? []
+    try #require(names.contains("registry.sqlite"), Self.remake)
+    for name in names {
+      try FileManager.default.copyItem(atPath: "\(Self.fixture)/\(name)", toPath: "\(folder.path)/\(name)")
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "\(folder.path)/\(name)")
+    }
+    let store = try folder.server.open().store
+    #expect(store.reapplied == Reapplied() && store.unreadableEnds == 0)
+    #expect(try await store.account(ada.id) == ada)
+    for row in rows { #expect(try await store.session(row.id) == row) }
+    #expect(try await store.session(ended.id)?.end == SessionEnd(at: start, reason: .revoked))
+    #expect(try await store.item(item.id) == item)
+    #expect(try await store.oneTimeToken(token.id) == token)
+    #expect(try await store.auditedActions(after: 0, about: nil, limit: 9).map(\.audited.action) == ["account.created"])
+    #expect(try await store.lastEventID() == EventID(rawValue: 1))
+    #expect(try await store.clockNote()?.at == start)
+    try store.close()
+    try new.server.open().store.close()
+    #expect(try tables(of: folder) == tables(of: new), Self.remake)
+  }
+}
+#endif
