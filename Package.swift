@@ -83,55 +83,50 @@ let client: [Target] = [
   // modules that it names, and of no others.
   // Shared by all modules, and seen by no app: dates, URLs, JSON, encodings, files, locks.
   .target(name: "HandstampSupport", swiftSettings: explored),
-  .target(name: "HandstampModel", dependencies: ["HandstampSupport"], swiftSettings: explored),
-  .target(name: "HandstampCore", dependencies: ["HandstampModel", "HandstampSupport"], swiftSettings: explored),
-  .target(name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto]),
-  .target(name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto]),
+  // SwiftPM 6.3 rebuilds a target for changes of the modules that it names, and of no others: beside Handstamp, which exports
+  // HandstampCore, targets name this one as well.
+  .target(name: "HandstampCore", dependencies: ["HandstampSupport"], swiftSettings: explored),
+  .target(name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampSupport", crypto]),
+  .target(name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampSupport", crypto]),
   .target(
     name: "HandstampKeys",
-    dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampLibraries", scrypt,
-    ]),
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults", "CHandstampLibraries", scrypt]),
   .target(
     name: "Handstamp",
     dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
+      "HandstampCore", "HandstampSupport", "HandstampVaults",
       // libcurl's requests; without traits, nothing of NIO.
       .target(name: "HandstampTransports", condition: .when(platforms: [.linux])), crypto, logging,
     ], exclude: withoutManifest, resources: privacyManifest),
-  .target(name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]),
+  .target(name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampSupport"]),
   .target(
     name: "HandstampData",
-    dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults"]
-      + products("GRDB", with: "Data")),
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults"] + products("GRDB", with: "Data")),
   .target(
     name: "HandstampUI",
-    dependencies: ["Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", openCombine]),
+    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", openCombine]),
   .target(
     name: "HandstampTransports",
     dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport",
-      .target(name: "CHandstampLibraries", condition: .when(platforms: [.linux])),
+      "HandstampCore", "HandstampSupport", .target(name: "CHandstampLibraries", condition: .when(platforms: [.linux])),
     ] + products("AsyncHTTPClient", with: "AsyncHTTPClient")
       + products("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient", "LoopbackRedirect", "WebSocket")
       + products("NIOWebSocket", with: "WebSocket") + products("NIOSSL", with: "AsyncHTTPClient", "WebSocket")
       + products("NIOHTTPCompression", with: "AsyncHTTPClient") + products("NIOExtras", with: "WebSocket")),
   .target(
     name: "HandstampTesting",
-    dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "Handstamp", "HandstampRegistry",
-    ], swiftSettings: explored),
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults", "Handstamp", "HandstampRegistry"],
+    swiftSettings: explored),
 ]
 
 /// The session server and its stores, for operators and for programs that embed them.
 let server: [Target] = [
   .target(
-    name: "HandstampRegistry", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
-    swiftSettings: explored),
+    name: "HandstampRegistry", dependencies: ["HandstampCore", "HandstampSupport", crypto], swiftSettings: explored),
   // Accepts connections and knows nothing of sessions: for the server, the gate and the agent. HandstampServer exports it.
   .target(
     name: "HandstampHTTP",
-    dependencies: ["HandstampModel", "HandstampSupport"]
+    dependencies: ["HandstampCore", "HandstampSupport"]
       + products(
         "HummingbirdCore", "HTTPTypes", "Logging", "ServiceLifecycle", "NIOCore", "NIOHTTP1", "NIOPosix",
         "NIOHTTPTypes", "NIOHTTPTypesHTTP1", with: "HTTP")
@@ -140,15 +135,14 @@ let server: [Target] = [
   // Signed tokens and keys as JSON; seen by no app.
   .target(
     name: "HandstampJOSE",
-    dependencies: ["HandstampModel", "HandstampSupport", crypto] + products("_CryptoExtras", with: "JOSE")),
+    dependencies: ["HandstampCore", "HandstampSupport", crypto] + products("_CryptoExtras", with: "JOSE")),
   // Passkeys, as the server verifies them; seen by no app.
   .target(
     name: "HandstampWebAuthn", dependencies: ["HandstampSupport", crypto] + products("_CryptoExtras", with: "JOSE")),
   .target(
     name: "HandstampVerifier",
-    dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto,
-    ] + products("Logging", "Hummingbird", "HTTPTypes", "ServiceLifecycle", "NIOCore", with: "Verifier")),
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto]
+      + products("Logging", "Hummingbird", "HTTPTypes", "ServiceLifecycle", "NIOCore", with: "Verifier")),
   // The pages for browsers: templates and texts, seen by no app.
   .target(
     name: "HandstampPages", dependencies: ["HandstampSupport"] + products("Mustache", with: "Server"),
@@ -156,8 +150,8 @@ let server: [Target] = [
   .target(
     name: "HandstampServer",
     dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampHTTP", "HandstampRegistry", "HandstampOAuth",
-      "HandstampPages", crypto, .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
+      "HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampRegistry", "HandstampOAuth", "HandstampPages",
+      crypto, .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
       .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
       // Without the condition every app would be told to install libargon2.
       .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
@@ -166,17 +160,15 @@ let server: [Target] = [
     ] + products("_CryptoExtras", with: "Server") + hummingbird("Server")
       + products("ServiceLifecycle", "UnixSignals", "Metrics", "CoreMetrics", "NIOHTTP1", with: "Server")),
   // Shared by the stores: keys, and the files beside a database.
-  .target(
-    name: "HandstampStorage",
-    dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto]),
+  .target(name: "HandstampStorage", dependencies: ["HandstampCore", "HandstampSupport", "HandstampRegistry", crypto]),
   .target(
     name: "HandstampSQLite",
-    dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
       + products("GRDB", "GRDBSQLite", with: "Server")),
   .target(
     name: "HandstampPostgres",
     dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage",
+      "HandstampCore", "HandstampSupport", "HandstampRegistry", "HandstampStorage",
       .target(name: "CHandstampLibraries", condition: .when(traits: ["PostgreSQL"])),
     ]),
 ]
@@ -186,23 +178,23 @@ let programs: [Target] = [
   // Of both: refusals and hints, output, names of commands, files of secrets.
   .target(
     name: "HandstampCommandLine",
-    dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampTransports"]
+    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "HandstampTransports"]
       + products("ArgumentParser", "Logging", with: "Command")),
   // Libraries, so that the tour and the tests reach them.
   .target(
     name: "HandstampCommand",
     dependencies: [
-      "HandstampCommandLine", "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth",
-      "HandstampKeys", "HandstampVaults", "HandstampRegistry", "HandstampTransports", crypto,
+      "HandstampCommandLine", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampKeys",
+      "HandstampVaults", "HandstampRegistry", "HandstampTransports", crypto,
       .target(name: "HandstampHTTP", condition: .when(traits: ["Command"])),
     ] + products("ArgumentParser", "HummingbirdCore", "HTTPTypes", "Logging", "NIOCore", with: "Command")),
   .executableTarget(name: "HandstampProgram", dependencies: ["HandstampCommand"]),
   .target(
     name: "HandstampOperator",
     dependencies: [
-      "HandstampCommandLine", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampHTTP",
-      "HandstampRegistry", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
-      "HandstampTransports", "HandstampVerifier",
+      "HandstampCommandLine", "HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampRegistry",
+      "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage", "HandstampTransports",
+      "HandstampVerifier",
     ] + hummingbird("Operator")
       + products("ArgumentParser", "ServiceLifecycle", "UnixSignals", "Yams", with: "Operator")),
   .executableTarget(name: "HandstampServerProgram", dependencies: ["HandstampOperator"]),
@@ -224,22 +216,22 @@ let apart: [Target] = [
     name: "HandstampTour",
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampCore",
-      "HandstampModel", "HandstampSupport", "Handstamp", "HandstampHTTP", "HandstampServer", "HandstampVaults",
+      "HandstampSupport", "Handstamp", "HandstampHTTP", "HandstampServer", "HandstampVaults",
     ] + hummingbird("Operator") + products("ArgumentParser", "ServiceLifecycle", with: "Operator"),
     path: "Programs/HandstampTour"),
   .executableTarget(
     name: "HandstampBench",
     dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
-      "HandstampTesting", "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampVerifier", "HandstampSQLite",
+      "HandstampCore", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting",
+      "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampVerifier", "HandstampSQLite",
       "HandstampTransports", crypto,
     ] + hummingbird("Programs") + products("AsyncHTTPClient", "ArgumentParser", "NIOHTTP1", with: "Programs"),
     path: "Programs/HandstampBench"),
   // A forum to try Examples/ForumReader and two programs of Examples/Documents on.
   .executableTarget(
     name: "HandstampForumServer",
-    dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampHTTP", "HandstampServer"]
-      + hummingbird("Programs"), path: "Examples/ForumReader/Server"),
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampServer"] + hummingbird("Programs"),
+    path: "Examples/ForumReader/Server"),
   // The model of an example app, for its tests.
   .target(
     name: "AccountsExample", dependencies: ["Handstamp"], path: "Examples/Documents/Sources/SeveralAccounts",
@@ -250,83 +242,71 @@ let testsClient: [Target] = [
   // Processes that tests start, watch and kill.
   .executableTarget(
     name: "VaultProbe",
-    dependencies: [
-      "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting",
-    ]),
+    dependencies: ["HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
   .executableTarget(
     name: "SecretProbe",
-    dependencies: [
-      "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting",
-    ]),
+    dependencies: ["HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
   .executableTarget(
     name: "DataProbe",
     dependencies: [
-      "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
-      "HandstampTesting",
+      "HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
     ] + products("GRDB", with: "Data")),
   .executableTarget(
     name: "SessionProbe",
     dependencies: [
-      "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampOAuth", "HandstampVaults",
-      "HandstampTransports",
+      "Handstamp", "HandstampCore", "HandstampSupport", "HandstampOAuth", "HandstampVaults", "HandstampTransports",
     ]),
   .testTarget(name: "HandstampSupportTests", dependencies: ["HandstampSupport"]),
   .testTarget(
     name: "HandstampCoreTests",
-    dependencies: ["HandstampCore", "HandstampExploration", "HandstampModel", "HandstampSupport", "HandstampTesting"]),
+    dependencies: ["HandstampCore", "HandstampExploration", "HandstampSupport", "HandstampTesting"]),
   .testTarget(
     name: "HandstampOAuthTests",
     dependencies: [
-      "HandstampOAuth", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "HandstampTesting",
-      "Handstamp", crypto,
+      "HandstampOAuth", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting", "Handstamp", crypto,
     ], exclude: ["Providers"]),
   .testTarget(
     name: "HandstampVaultsTests",
     dependencies: [
-      "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting",
-      "VaultProbe",
+      "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampSupport", "HandstampTesting", "VaultProbe",
     ]),
   .testTarget(name: "HandstampSecretServiceTests", dependencies: ["SecretProbe"]),
   .testTarget(
     name: "HandstampCookiesTests",
     dependencies: [
-      "HandstampCookies", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
-      "HandstampTesting",
+      "HandstampCookies", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
     ]),
   .testTarget(
     name: "HandstampDataTests",
     dependencies: [
-      "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
-      "HandstampTesting", "DataProbe",
+      "HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
+      "DataProbe",
     ] + products("GRDB", with: "Data")),
   .testTarget(
     name: "HandstampTests",
-    dependencies: [
-      "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "HandstampTesting",
-      logging,
-    ]),
+    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting", logging]),
   .testTarget(
     name: "HandstampUITests",
     dependencies: [
-      "HandstampUI", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
-      "HandstampTesting", "AccountsExample", openCombine,
+      "HandstampUI", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
+      "AccountsExample", openCombine,
     ]),
 ]
 
 let testsServer: [Target] = [
   .testTarget(
     name: "HandstampRegistryTests",
-    dependencies: ["HandstampRegistry", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"]),
+    dependencies: ["HandstampRegistry", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
   .testTarget(
     name: "HandstampSQLiteTests",
     dependencies: [
-      "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry",
+      "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampSupport", "HandstampRegistry",
       "HandstampTesting",
     ] + products("GRDB", with: "Server")),
   .testTarget(
     name: "HandstampPostgresTests",
     dependencies: [
-      "HandstampPostgres", "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampModel", "HandstampSupport",
+      "HandstampPostgres", "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampSupport",
       "HandstampRegistry", "HandstampTesting", "CHandstampLibraries",
     ]),
   .testTarget(
@@ -337,8 +317,8 @@ let testsServer: [Target] = [
     name: "HandstampServerTests",
     dependencies: [
       "HandstampVerifier", "HandstampPages", "HandstampHTTP", "HandstampServer", "HandstampSQLite",
-      "HandstampTransports", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampWebAuthn",
-      "HandstampSupport", "HandstampRegistry", "HandstampTesting", crypto,
+      "HandstampTransports", "HandstampCore", "HandstampJOSE", "HandstampWebAuthn", "HandstampSupport",
+      "HandstampRegistry", "HandstampTesting", crypto,
     ] + hummingbird("Programs")
       + products(
         "HummingbirdCore", "AsyncHTTPClient", "CryptoExtras", "ServiceLifecycle", "NIOSSL", "NIOEmbedded", "NIOHTTP1",
@@ -346,8 +326,7 @@ let testsServer: [Target] = [
   .testTarget(
     name: "HandstampVerifierTests",
     dependencies: [
-      "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", "HandstampTesting",
-      crypto,
+      "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampSupport", "HandstampTesting", crypto,
     ]),
 ]
 
@@ -357,8 +336,8 @@ let testsPrograms: [Target] = [
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampOperator", "HandstampProgram", "HandstampServerProgram",
       "HandstampTour", "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
-      "HandstampStorage", "HandstampTransports", "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp",
-      "HandstampKeys", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
+      "HandstampStorage", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampKeys",
+      "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
     ] + hummingbird("Programs") + products("ArgumentParser", with: "Command"))
 ]
 
@@ -366,35 +345,33 @@ let testsTogether: [Target] = [
   // Client and server as one model, which is explored and simulated; in no product.
   .target(
     name: "HandstampExploration",
-    dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "HandstampRegistry", "HandstampTesting",
-    ], swiftSettings: explored),
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampRegistry", "HandstampTesting"],
+    swiftSettings: explored),
   .executableTarget(
-    name: "HandstampExplorer",
-    dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampExploration"]),
+    name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampSupport", "HandstampExploration"]),
   .executableTarget(
     name: "HandstampSimulator",
-    dependencies: ["HandstampCore", "HandstampExploration", "HandstampModel", "HandstampTesting", "HandstampSupport"]),
+    dependencies: ["HandstampCore", "HandstampExploration", "HandstampTesting", "HandstampSupport"]),
   .testTarget(
     name: "HandstampExplorationTests",
     dependencies: [
-      "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampVaults",
-      "HandstampExploration", "HandstampTesting",
+      "HandstampCore", "HandstampSupport", "HandstampRegistry", "HandstampVaults", "HandstampExploration",
+      "HandstampTesting",
     ]),
   .testTarget(
     name: "ClientServerTests",
     dependencies: [
-      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel", "HandstampSupport",
-      "Handstamp", "HandstampUI", "HandstampVaults", "HandstampSQLite", "HandstampStorage", "HandstampRegistry",
-      "HandstampTesting", crypto,
+      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp",
+      "HandstampUI", "HandstampVaults", "HandstampSQLite", "HandstampStorage", "HandstampRegistry", "HandstampTesting",
+      crypto,
     ] + hummingbird("Programs") + products("CryptoExtras", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "Programs")),
   // Client and server of each standard, against each other and against others' programs.
   .testTarget(
     name: "OpenStandardsTests",
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampTour",
-      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel", "HandstampSupport",
-      "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
+      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp",
+      "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
     ] + hummingbird("Programs") + products("NIOPosix", with: "Programs"), exclude: ["Independent"]),
 ]
 

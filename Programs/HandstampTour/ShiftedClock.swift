@@ -1,6 +1,5 @@
 #if Operator && DEBUG
 import Handstamp
-import HandstampCore
 import HandstampSupport
 
 /// The system clock, moved ahead so that a token expires without waiting.

@@ -1,7 +1,6 @@
 #if Operator && DEBUG
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampSupport
 
 @testable import HandstampCommand

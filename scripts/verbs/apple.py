@@ -23,14 +23,14 @@ LACKING = {
 }
 # Every module can import the ones before it.
 MODULES = """
-    HandstampSupport HandstampModel HandstampCore HandstampVaults HandstampKeys HandstampRegistry HandstampOAuth HandstampCookies
+    HandstampSupport HandstampCore HandstampVaults HandstampKeys HandstampRegistry HandstampOAuth HandstampCookies
     HandstampData HandstampJOSE HandstampWebAuthn
     Handstamp HandstampUI HandstampTesting HandstampTransports HandstampVerifier
     HandstampStorage HandstampSQLite HandstampPostgres
     HandstampHTTP HandstampServer HandstampCommandLine HandstampCommand HandstampOperator HandstampTour HandstampBench HandstampForumServer""".split()
 # The modules that apps import. Servers and programs are for macOS.
 APPS = """
-    HandstampSupport HandstampModel HandstampCore HandstampVaults HandstampKeys HandstampOAuth HandstampCookies HandstampData
+    HandstampSupport HandstampCore HandstampVaults HandstampKeys HandstampOAuth HandstampCookies HandstampData
     Handstamp HandstampUI""".split()
 OF_PLATFORM = {"macos": MODULES, "ios": [name for name in MODULES if name in APPS + ["HandstampRegistry", "HandstampTesting"]]}
 # In `make check`: what apps import, and what servers do.

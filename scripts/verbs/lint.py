@@ -154,8 +154,6 @@ def arrows():
     said = {name: set(row.split(", ")) - {"–"} for name, row in re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", read("ARCHITECTURE.md"), re.M)}
     for target in sorted(products | set(said)):
         known = imports.get(target, set()) - {"HandstampSupport"}
-        if "HandstampCore" in known:
-            known.discard("HandstampModel")
         known = {name.replace("Handstamp", "") or name for name in known}
         if target not in products or said.get(target) != known:
             yield f"{target}: {', '.join(sorted(known))}" if target in products else f"{target}: in no product"
@@ -181,13 +179,13 @@ def dead_in_workflows():
 def rules():
     """Each rule, and what breaks it."""
     sources, tests = swift("Sources"), swift("Tests", "Examples/*/Tests")
-    pure = swift("Sources/Client/HandstampSupport", "Sources/Client/HandstampModel", "Sources/Client/HandstampCore", "Sources/Server/HandstampRegistry")
+    pure = swift("Sources/Client/HandstampSupport", "Sources/Client/HandstampCore", "Sources/Server/HandstampRegistry")
     version = build.version()
     newest = re.search(r"^## .*$", read("CHANGELOG.md"), re.M)
     return {
         "no traps on what the world sends us": lines(sources, r"\b(fatalError|preconditionFailure)\b|\b(try!|as!)", "// traps:"),
         "no print in sources": lines(sources, r"^[^/]*\bprint\("),
-        "Support, Model, Core and Registry work without Foundation": lines(
+        "Support, Core and Registry work without Foundation": lines(
             pure, r"^\s*((public|internal|package) )?import (Foundation|FoundationEssentials|Dispatch|Network)"),
         "the listener knows nothing of sessions, and no path": lines(
             glob.glob("Sources/Server/HandstampHTTP/*.swift"),

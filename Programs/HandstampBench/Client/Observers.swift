@@ -1,6 +1,5 @@
 #if Programs
 import Handstamp
-import HandstampCore
 import HandstampTesting
 
 /// Measures many observers of one session that is signed in and out repeatedly.

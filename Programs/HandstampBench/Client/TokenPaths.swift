@@ -1,6 +1,5 @@
 #if Programs
 import Handstamp
-import HandstampCore
 import HandstampSupport
 
 /// Measures the cost of every request: the header, and a token that is available at once.

@@ -1,6 +1,5 @@
 #if Programs
 import Handstamp
-import HandstampCore
 import HandstampTesting
 
 /// Measures many concurrent callers with an expired token: one refresh serves all of them, and its cost besides the server's

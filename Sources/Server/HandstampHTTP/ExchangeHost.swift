@@ -1,7 +1,7 @@
 #if HTTP
-import HandstampModel
-import HandstampSupport
 import HTTPTypes
+import HandstampCore
+import HandstampSupport
 import HummingbirdCore
 import Logging
 import NIOCore

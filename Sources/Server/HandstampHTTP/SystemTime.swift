@@ -1,6 +1,6 @@
 #if HTTP
 import Foundation
-public import HandstampModel
+public import HandstampCore
 
 extension UnixTime {
   /// The current time of this machine's clock.

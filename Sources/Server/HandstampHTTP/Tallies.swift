@@ -1,5 +1,5 @@
 #if HTTP
-package import HandstampModel
+package import HandstampCore
 import HandstampSupport
 
 /// Sums up what may happen often, so that a flood of it fills no log: the first of a kind counts at once, the others of an interval

@@ -1,5 +1,5 @@
 #if HTTP
-import HandstampModel
+import HandstampCore
 import Logging
 
 /// Logs what a flood causes, once per interval with a count, so that the log does not become part of the damage.

@@ -1,6 +1,6 @@
 #if JOSE
 import Crypto
-package import HandstampModel
+package import HandstampCore
 import HandstampSupport
 
 /// A DPoP proof (RFC 9449 section 4.2) whose signature is valid for the key in it. Whether that key is the right one, and the proof

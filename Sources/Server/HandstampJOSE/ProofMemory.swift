@@ -1,6 +1,6 @@
 #if JOSE
 import Crypto
-package import HandstampModel
+package import HandstampCore
 
 /// The proofs of possession that were used, so that each works once (RFC 9449 section 11.1).
 ///

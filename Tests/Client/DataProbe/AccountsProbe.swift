@@ -2,7 +2,6 @@
 import Foundation
 import GRDB
 import Handstamp
-import HandstampCore
 import HandstampData
 import HandstampTesting
 import HandstampVaults

@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampCookies
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults

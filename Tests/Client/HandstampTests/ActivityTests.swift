@@ -1,5 +1,4 @@
 @testable import Handstamp
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults

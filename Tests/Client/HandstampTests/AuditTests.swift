@@ -1,4 +1,3 @@
-import HandstampCore
 import Foundation
 import Handstamp
 import HandstampTesting

@@ -1,5 +1,4 @@
 import Handstamp
-import HandstampCore
 import HandstampTesting
 import HandstampVaults
 import Testing

@@ -1,4 +1,3 @@
-import HandstampCore
 import Testing
 
 @testable import Handstamp

@@ -1,6 +1,5 @@
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults

@@ -1,4 +1,3 @@
-import HandstampCore
 import Handstamp
 import HandstampTesting
 import HandstampVaults

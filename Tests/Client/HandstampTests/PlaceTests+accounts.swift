@@ -1,5 +1,4 @@
 import Handstamp
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults

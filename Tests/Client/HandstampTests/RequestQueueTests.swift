@@ -1,5 +1,4 @@
 import Foundation
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults

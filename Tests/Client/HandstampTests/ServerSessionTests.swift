@@ -1,6 +1,5 @@
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampTesting
 import HandstampVaults
 import Testing

@@ -1,4 +1,3 @@
-import HandstampCore
 import Foundation
 @testable import Handstamp
 import HandstampSupport

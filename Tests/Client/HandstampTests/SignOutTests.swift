@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults

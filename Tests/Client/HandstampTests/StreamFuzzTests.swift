@@ -1,4 +1,3 @@
-import HandstampCore
 import HandstampTesting
 import Testing
 

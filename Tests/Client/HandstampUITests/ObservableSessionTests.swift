@@ -1,5 +1,4 @@
 #if canImport(Combine) || Exploration
-import HandstampCore
 import HandstampTesting
 import HandstampUI
 import HandstampVaults

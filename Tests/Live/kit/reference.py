@@ -1,7 +1,7 @@
 """The reference of every module in .spi.yml, with its guides, as one documentation archive: .build/docs/site.
 
 DocC resolves a link to another module only as an absolute path, and only with that module's archive. Doc comments and guides name a
-type as code does: ``SessionError``. Such names are completed in copies: ``/HandstampModel/SessionError``."""
+type as code does: ``SessionError``. Such names are completed in copies: ``/HandstampCore/SessionError``."""
 import concurrent.futures, glob, json, os, pathlib, re, shutil, subprocess, sys
 
 from kit import declarations

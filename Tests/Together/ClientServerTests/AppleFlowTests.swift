@@ -2,12 +2,12 @@
 import Crypto
 import CryptoExtras
 import Foundation
+import HTTPTypes
 import Handstamp
 import HandstampRegistry
 import HandstampServer
 import HandstampSupport
 import HandstampTesting
-import HTTPTypes
 import Hummingbird
 import Testing
 

@@ -1,15 +1,14 @@
 #if Programs
-import Testing
-import HandstampCore
 import Foundation
+import HTTPTypes
 import HandstampRegistry
 import HandstampServer
 import HandstampTesting
-import HTTPTypes
 import HandstampTransports
 import Hummingbird
 import Logging
 import NIOCore
+import Testing
 
 @testable import Handstamp
 

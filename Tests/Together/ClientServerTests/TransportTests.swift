@@ -1,10 +1,9 @@
 #if Programs
 import Foundation
+import HTTPTypes
 import Handstamp
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
-import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOPosix

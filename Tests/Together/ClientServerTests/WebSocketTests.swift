@@ -1,11 +1,10 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import HandstampTransports
+import HandstampVaults
 import NIOCore
 import NIOHTTP1
 import NIOPosix

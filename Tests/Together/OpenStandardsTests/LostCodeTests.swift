@@ -1,6 +1,5 @@
 #if Programs
 import Handstamp
-import HandstampCore
 import HandstampOAuth
 import HandstampSupport
 import HandstampTesting

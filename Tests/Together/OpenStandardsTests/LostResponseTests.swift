@@ -2,7 +2,6 @@
 import Crypto
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampOAuth
 import HandstampRegistry
 import HandstampServer

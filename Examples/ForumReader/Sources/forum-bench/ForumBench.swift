@@ -1,7 +1,7 @@
-import Foundation
 import ForumReader
-import HandstampCookies
+import Foundation
 import Handstamp
+import HandstampCookies
 import HandstampData
 
 /// `forum-bench [rows]`: measures an account's store that contains a forum, and a scraper with a page of 100 kB. `rows`

@@ -1,5 +1,5 @@
-import Foundation
 import ForumReader
+import Foundation
 import Handstamp
 import HandstampCookies
 import HandstampData

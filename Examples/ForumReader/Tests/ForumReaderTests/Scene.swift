@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampCookies
-import HandstampCore
 import HandstampData
 import HandstampTesting
 import HandstampVaults

@@ -1,6 +1,7 @@
 public import Foundation
 public import Logging
-public import HandstampCore
+@_exported public import HandstampCore
+@_exported public import HandstampVaults
 import HandstampSupport
 public import Observation
 

@@ -4,7 +4,7 @@ public import HandstampCore
 /// A backend whose session is a cookie: signs in with a form, sends the account's own jar with every request, and notices when
 /// the server removes the cookie.
 ///
-/// The session's vault stores the jar as ``HandstampModel/Credential/cookies(_:)``. There is no refresh: a server may extend the
+/// The session's vault stores the jar as ``HandstampCore/Credential/cookies(_:)``. There is no refresh: a server may extend the
 /// cookie with any response, and the extended one is stored.
 public struct CookieBackend: Backend, RequestCredential {
   /// The site's description.

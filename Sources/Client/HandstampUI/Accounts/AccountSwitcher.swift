@@ -1,6 +1,5 @@
 #if canImport(SwiftUI)
 import Handstamp
-import HandstampCore
 public import SwiftUI
 
 /// The accounts on this device, with switching, removing, and a button to add one.

@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 public import Observation
 
 /// The service behind an ``AccountSwitcherModel``, such as `Accounts`.

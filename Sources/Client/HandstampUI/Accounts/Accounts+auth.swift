@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 
 /// The sign-in for another account: it is added to the list, or signed in to again if it is there, and becomes the active one. The
 /// session of the account that was active before continues.

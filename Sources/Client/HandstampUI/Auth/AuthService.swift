@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 
 /// The service behind an ``AuthViewModel``: a `SessionManager`, an `Accounts`, or a stand-in for previews and tests.
 @MainActor public protocol AuthService: AnyObject {

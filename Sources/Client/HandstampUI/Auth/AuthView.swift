@@ -1,7 +1,6 @@
 #if canImport(SwiftUI)
 import Foundation
 public import Handstamp
-import HandstampCore
 public import SwiftUI
 
 #if canImport(UIKit)

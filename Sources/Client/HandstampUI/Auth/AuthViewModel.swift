@@ -1,6 +1,5 @@
 public import Foundation
 public import Handstamp
-import HandstampCore
 import HandstampSupport
 public import Observation
 

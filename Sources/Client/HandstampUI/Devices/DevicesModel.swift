@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 public import Observation
 
 /// The model of ``DevicesView``: a live list of the account's devices, and signing out one or all others.

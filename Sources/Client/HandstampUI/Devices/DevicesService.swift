@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 
 /// The devices that an account is signed in on.
 public protocol DevicesService: Sendable {

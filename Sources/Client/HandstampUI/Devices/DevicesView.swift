@@ -1,7 +1,6 @@
 #if canImport(SwiftUI)
 import Foundation
 import Handstamp
-import HandstampCore
 public import SwiftUI
 
 /// A live list of the devices signed in to the account. Users can sign out one of them, or all others at once.

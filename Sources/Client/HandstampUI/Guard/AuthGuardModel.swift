@@ -1,6 +1,5 @@
 package import Foundation
 public import Handstamp
-import HandstampCore
 public import Observation
 
 /// The state of ``AuthGuardView``.

@@ -1,7 +1,6 @@
 #if canImport(SwiftUI)
-public import Handstamp
 import Foundation
-import HandstampCore
+public import Handstamp
 public import SwiftUI
 
 /// The root view of an app: shows the content to signed-in users, a sign-in to others, and an explanation while neither

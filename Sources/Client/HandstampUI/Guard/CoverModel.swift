@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 public import Observation
 
 /// Decides whether an app's content is covered: while its presence lock is closed, and while the app is not in front, as in the

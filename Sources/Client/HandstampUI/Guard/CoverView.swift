@@ -1,7 +1,6 @@
 #if canImport(SwiftUI)
 import Foundation
 import Handstamp
-import HandstampCore
 import SwiftUI
 
 extension CoverModel.Phase {

@@ -1,6 +1,5 @@
 #if canImport(Combine) || Exploration
 public import Handstamp
-import HandstampCore
 import Observation
 
 #if canImport(Combine)

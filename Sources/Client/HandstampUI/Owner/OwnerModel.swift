@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 public import Observation
 
 /// The model of ``DeleteAccountView`` and ``ChangePasswordView``: asks for a proof that the server accepts of this account, and does what

@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 
 /// The functions that are the account owner's alone: of a `SessionManager`, or of a stand-in for previews and tests.
 @MainActor public protocol OwnerService: AnyObject {

@@ -1,7 +1,6 @@
 #if canImport(SwiftUI)
 public import Foundation
 import Handstamp
-import HandstampCore
 public import SwiftUI
 
 /// Deletes the account, after the proof that the server asks for. When the account is gone, so is the session: the app's guard shows the

@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 public import Observation
 
 /// The model of a screen with the account's passkeys: lists them, adds one of this device, and removes others.

@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 
 /// The passkeys of the signed-in account: a `SessionManager`, or a stand-in for previews and tests.
 @MainActor public protocol PasskeysService: AnyObject {

@@ -1,6 +1,5 @@
 import Foundation
 public import Handstamp
-import HandstampCore
 import HandstampVaults
 
 extension SessionManager {

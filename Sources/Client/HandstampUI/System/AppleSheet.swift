@@ -1,8 +1,8 @@
 #if canImport(AuthenticationServices) && !os(watchOS)
-public import HandstampCore
 public import AuthenticationServices
 import Foundation
 import Handstamp
+public import HandstampCore
 
 /// Apple's sign-in sheet.
 public struct AppleSheet: AppleCredentialSource {

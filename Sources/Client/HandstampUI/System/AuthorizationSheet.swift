@@ -1,5 +1,4 @@
 #if canImport(AuthenticationServices) && !os(watchOS)
-import HandstampCore
 import AuthenticationServices
 import Foundation
 import Handstamp

@@ -1,8 +1,8 @@
 #if canImport(AuthenticationServices) && !os(watchOS)
-public import HandstampCore
 public import AuthenticationServices
 import Foundation
 import Handstamp
+public import HandstampCore
 import HandstampSupport
 
 /// The system's passkeys. The app needs the associated domain `webcredentials:` with the server's passkey domain.

@@ -1,5 +1,4 @@
 public import Handstamp
-import HandstampCore
 
 /// Asks the user of the device for a passkey.
 public protocol PasskeySource: Sendable {

@@ -1,11 +1,10 @@
 #if Command
 import Foundation
+import HTTPTypes
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampHTTP
 import HandstampSupport
-import HTTPTypes
 import HummingbirdCore
 import NIOCore
 

@@ -2,7 +2,6 @@
 import Crypto
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 /// The one session that an agent hands out tokens of. It is the session of all other processes of this machine: they share vault, lock

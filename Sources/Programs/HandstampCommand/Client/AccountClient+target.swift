@@ -1,7 +1,6 @@
 #if Command
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 
 extension AccountClient {
   /// Returns another token than one that an API has refused.

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampVaults
 
 /// One account's session.

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 /// The credentials for API calls: the session, the token in `HANDSTAMP_TOKEN`, or the agent of `HANDSTAMP_AGENT`.

@@ -3,7 +3,6 @@ import Crypto
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 extension IdentityTokenFile {

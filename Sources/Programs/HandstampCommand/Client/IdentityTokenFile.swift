@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 /// A file with a valid ID token, for programs that read it again whenever they need it. It is in the home, readable by its owner only,

@@ -2,7 +2,6 @@
 import ArgumentParser
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 
 extension SignInAttempt {
   /// An attempt at a server, of which the command line says nothing else.

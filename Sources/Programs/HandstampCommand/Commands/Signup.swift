@@ -2,7 +2,6 @@
 import ArgumentParser
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 
 struct Signup: SessionCommand {
   static let configuration = CommandConfiguration(

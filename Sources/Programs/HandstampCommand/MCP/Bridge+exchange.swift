@@ -1,7 +1,6 @@
 #if Command
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 /// One message to the server, and what it answers.

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 
 /// Streams of events, which are resumed where they broke off.
 extension Bridge {

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 /// A remote MCP server as a program: passes each message on stdin to the server with a valid token, and its answers

@@ -3,7 +3,6 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 
 struct MCPCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 
 /// The metadata of a protected resource (RFC 9728 section 2).
 struct RemoteResource: Sendable, Hashable, Decodable {

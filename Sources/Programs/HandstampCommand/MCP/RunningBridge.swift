@@ -1,7 +1,6 @@
 #if Command
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampSupport
 import HandstampVaults
 

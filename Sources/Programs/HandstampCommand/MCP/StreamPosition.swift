@@ -1,6 +1,5 @@
 #if Command
 import Handstamp
-import HandstampCore
 
 /// The place in a stream of events from which it can be resumed, and the wait before that (WHATWG HTML section 9.2).
 struct StreamPosition: Sendable, Hashable {

@@ -1,7 +1,6 @@
 #if Command
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampTransports
 
 /// How requests reach a server, for `status` and `doctor`. Contains no credentials.

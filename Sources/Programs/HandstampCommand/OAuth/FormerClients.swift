@@ -3,7 +3,6 @@ import Crypto
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampOAuth
 import HandstampSupport
 import HandstampVaults

@@ -1,7 +1,6 @@
 #if Command
 import Foundation
 import Handstamp
-import HandstampCore
 
 /// A session made from an access token that was obtained elsewhere. It ends when the token expires.
 enum GivenToken {

@@ -3,7 +3,6 @@ import Dispatch
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 /// Handles the signals that ask the program to end, during a refresh at a server without rotation keys and during the request that

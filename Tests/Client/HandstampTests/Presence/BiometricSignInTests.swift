@@ -1,4 +1,3 @@
-import HandstampCore
 import Handstamp
 import HandstampSupport
 import HandstampTesting

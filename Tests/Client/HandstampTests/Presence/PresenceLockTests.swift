@@ -1,4 +1,3 @@
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults

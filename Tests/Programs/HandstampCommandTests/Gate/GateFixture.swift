@@ -1,11 +1,10 @@
 #if Programs
 import Crypto
 import Foundation
+import HTTPTypes
 import Handstamp
-import HandstampCore
 import HandstampServer
 import HandstampSupport
-import HTTPTypes
 import HandstampTesting
 import HandstampTransports
 import Hummingbird

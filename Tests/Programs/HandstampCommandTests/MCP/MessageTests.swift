@@ -1,5 +1,4 @@
 #if Programs
-import HandstampCore
 import HandstampTesting
 import Testing
 

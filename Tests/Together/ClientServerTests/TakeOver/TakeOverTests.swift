@@ -1,7 +1,6 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
 import HandstampServer

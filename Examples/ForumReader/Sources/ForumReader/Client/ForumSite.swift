@@ -1,6 +1,6 @@
 public import Foundation
-public import HandstampCookies
 import Handstamp
+public import HandstampCookies
 
 extension CookieSite {
   /// A forum with old-style pages, below `baseURL`.

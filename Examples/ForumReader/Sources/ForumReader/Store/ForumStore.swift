@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-public import HandstampCookies
 public import Handstamp
+public import HandstampCookies
 public import HandstampData
 
 /// The content of the forum that one account has read, for reading offline.
