@@ -61,7 +61,7 @@ func hummingbird(_ trait: String) -> [Target.Dependency] {
 
 /// Each is a product, and has a target of its name.
 let libraries = [
-  "Handstamp", "HandstampCore", "HandstampOAuth", "HandstampRegistry", "HandstampVaults", "HandstampKeys",
+  "Handstamp", "HandstampCore", "HandstampOAuth", "HandstampRegistry", "HandstampKeys",
   "HandstampCookies", "HandstampUI", "HandstampTesting",
   // With a trait each, of the same line below.
   "HandstampData", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampTransports",
@@ -87,24 +87,21 @@ let client: [Target] = [
   // HandstampCore, targets name this one as well.
   .target(name: "HandstampCore", dependencies: ["HandstampSupport"], swiftSettings: explored),
   .target(name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampSupport", crypto]),
-  .target(name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampSupport", crypto]),
   .target(
     name: "HandstampKeys",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults", "CHandstampLibraries", scrypt]),
+    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "CHandstampLibraries", scrypt]),
   .target(
     name: "Handstamp",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "HandstampVaults",
+      "HandstampCore", "HandstampSupport",
       // libcurl's requests; without traits, nothing of NIO.
       .target(name: "HandstampTransports", condition: .when(platforms: [.linux])), crypto, logging,
     ], exclude: withoutManifest, resources: privacyManifest),
   .target(name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampSupport"]),
   .target(
     name: "HandstampData",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults"] + products("GRDB", with: "Data")),
-  .target(
-    name: "HandstampUI",
-    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", openCombine]),
+    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp"] + products("GRDB", with: "Data")),
+  .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", openCombine]),
   .target(
     name: "HandstampTransports",
     dependencies: [
@@ -114,8 +111,7 @@ let client: [Target] = [
       + products("NIOWebSocket", with: "WebSocket") + products("NIOSSL", with: "AsyncHTTPClient", "WebSocket")
       + products("NIOHTTPCompression", with: "AsyncHTTPClient") + products("NIOExtras", with: "WebSocket")),
   .target(
-    name: "HandstampTesting",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults", "Handstamp", "HandstampRegistry"],
+    name: "HandstampTesting", dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "HandstampRegistry"],
     swiftSettings: explored),
 ]
 
@@ -185,7 +181,7 @@ let programs: [Target] = [
     name: "HandstampCommand",
     dependencies: [
       "HandstampCommandLine", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampKeys",
-      "HandstampVaults", "HandstampRegistry", "HandstampTransports", crypto,
+      "HandstampRegistry", "HandstampTransports", crypto,
       .target(name: "HandstampHTTP", condition: .when(traits: ["Command"])),
     ] + products("ArgumentParser", "HummingbirdCore", "HTTPTypes", "Logging", "NIOCore", with: "Command")),
   .executableTarget(name: "HandstampProgram", dependencies: ["HandstampCommand"]),
@@ -216,15 +212,14 @@ let apart: [Target] = [
     name: "HandstampTour",
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampCore",
-      "HandstampSupport", "Handstamp", "HandstampHTTP", "HandstampServer", "HandstampVaults",
+      "HandstampSupport", "Handstamp", "HandstampHTTP", "HandstampServer",
     ] + hummingbird("Operator") + products("ArgumentParser", "ServiceLifecycle", with: "Operator"),
     path: "Programs/HandstampTour"),
   .executableTarget(
     name: "HandstampBench",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting",
-      "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampVerifier", "HandstampSQLite",
-      "HandstampTransports", crypto,
+      "HandstampCore", "HandstampSupport", "Handstamp", "HandstampRegistry", "HandstampTesting", "HandstampJOSE",
+      "HandstampHTTP", "HandstampServer", "HandstampVerifier", "HandstampSQLite", "HandstampTransports", crypto,
     ] + hummingbird("Programs") + products("AsyncHTTPClient", "ArgumentParser", "NIOHTTP1", with: "Programs"),
     path: "Programs/HandstampBench"),
   // A forum to try Examples/ForumReader and two programs of Examples/Documents on.
@@ -242,54 +237,44 @@ let testsClient: [Target] = [
   // Processes that tests start, watch and kill.
   .executableTarget(
     name: "VaultProbe",
-    dependencies: ["HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
+    dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
   .executableTarget(
     name: "SecretProbe",
-    dependencies: ["HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
+    dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
   .executableTarget(
     name: "DataProbe",
-    dependencies: [
-      "HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
-    ] + products("GRDB", with: "Data")),
+    dependencies: ["HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]
+      + products("GRDB", with: "Data")),
   .executableTarget(
     name: "SessionProbe",
-    dependencies: [
-      "Handstamp", "HandstampCore", "HandstampSupport", "HandstampOAuth", "HandstampVaults", "HandstampTransports",
-    ]),
+    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampOAuth", "HandstampTransports"]),
   .testTarget(name: "HandstampSupportTests", dependencies: ["HandstampSupport"]),
   .testTarget(
     name: "HandstampCoreTests",
     dependencies: ["HandstampCore", "HandstampExploration", "HandstampSupport", "HandstampTesting"]),
   .testTarget(
     name: "HandstampOAuthTests",
-    dependencies: [
-      "HandstampOAuth", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting", "Handstamp", crypto,
-    ], exclude: ["Providers"]),
+    dependencies: ["HandstampOAuth", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampTesting", crypto],
+    exclude: ["Providers"]),
   .testTarget(
     name: "HandstampVaultsTests",
-    dependencies: [
-      "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampSupport", "HandstampTesting", "VaultProbe",
-    ]),
+    dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", "VaultProbe"]),
   .testTarget(name: "HandstampSecretServiceTests", dependencies: ["SecretProbe"]),
   .testTarget(
     name: "HandstampCookiesTests",
-    dependencies: [
-      "HandstampCookies", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
-    ]),
+    dependencies: ["HandstampCookies", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
   .testTarget(
     name: "HandstampDataTests",
-    dependencies: [
-      "HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
-      "DataProbe",
-    ] + products("GRDB", with: "Data")),
+    dependencies: ["HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", "DataProbe"]
+      + products("GRDB", with: "Data")),
   .testTarget(
     name: "HandstampTests",
-    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting", logging]),
+    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", logging]),
   .testTarget(
     name: "HandstampUITests",
     dependencies: [
-      "HandstampUI", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampTesting",
-      "AccountsExample", openCombine,
+      "HandstampUI", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", "AccountsExample",
+      openCombine,
     ]),
 ]
 
@@ -337,7 +322,7 @@ let testsPrograms: [Target] = [
       "HandstampCommandLine", "HandstampCommand", "HandstampOperator", "HandstampProgram", "HandstampServerProgram",
       "HandstampTour", "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
       "HandstampStorage", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampKeys",
-      "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
+      "HandstampRegistry", "HandstampTesting", crypto,
     ] + hummingbird("Programs") + products("ArgumentParser", with: "Command"))
 ]
 
@@ -345,7 +330,7 @@ let testsTogether: [Target] = [
   // Client and server as one model, which is explored and simulated; in no product.
   .target(
     name: "HandstampExploration",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampVaults", "HandstampRegistry", "HandstampTesting"],
+    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "HandstampRegistry", "HandstampTesting"],
     swiftSettings: explored),
   .executableTarget(
     name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampSupport", "HandstampExploration"]),
@@ -355,15 +340,13 @@ let testsTogether: [Target] = [
   .testTarget(
     name: "HandstampExplorationTests",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "HandstampRegistry", "HandstampVaults", "HandstampExploration",
-      "HandstampTesting",
+      "HandstampCore", "HandstampSupport", "HandstampRegistry", "Handstamp", "HandstampExploration", "HandstampTesting",
     ]),
   .testTarget(
     name: "ClientServerTests",
     dependencies: [
       "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp",
-      "HandstampUI", "HandstampVaults", "HandstampSQLite", "HandstampStorage", "HandstampRegistry", "HandstampTesting",
-      crypto,
+      "HandstampUI", "HandstampSQLite", "HandstampStorage", "HandstampRegistry", "HandstampTesting", crypto,
     ] + hummingbird("Programs") + products("CryptoExtras", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "Programs")),
   // Client and server of each standard, against each other and against others' programs.
   .testTarget(
@@ -371,7 +354,7 @@ let testsTogether: [Target] = [
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampTour",
       "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp",
-      "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
+      "HandstampOAuth", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
     ] + hummingbird("Programs") + products("NIOPosix", with: "Programs"), exclude: ["Independent"]),
 ]
 

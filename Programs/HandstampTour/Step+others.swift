@@ -1,7 +1,6 @@
 #if Operator && DEBUG
 import Foundation
 import Handstamp
-import HandstampVaults
 
 @testable import HandstampCommand
 @testable import HandstampCommandLine

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampSupport
-import HandstampVaults
 
 @testable import HandstampCommand
 @testable import HandstampCommandLine

@@ -18,7 +18,7 @@ PRODUCTS = ["HandstampUI", "HandstampOAuth", "HandstampTesting", "HandstampCooki
 
 def modules():
     """Handstamp, and the modules that it exports."""
-    return ["HandstampCore", "HandstampVaults", "Handstamp"]
+    return ["HandstampCore", "Handstamp"]
 
 
 def options(parser):
@@ -76,7 +76,7 @@ def hidden():
         # Servers have no use for the client.
         if "import HandstampServer" not in text:
             yield from (f"{path}: app authors import Handstamp, not {name}" for name in re.findall(
-                r"^\s*(?:public |package )?import (HandstampCore|HandstampVaults)\b", text, re.M))
+                r"^\s*(?:public |package )?import (HandstampCore)\b", text, re.M))
 
 
 def main(options):

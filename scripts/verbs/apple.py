@@ -23,15 +23,14 @@ LACKING = {
 }
 # Every module can import the ones before it.
 MODULES = """
-    HandstampSupport HandstampCore HandstampVaults HandstampKeys HandstampRegistry HandstampOAuth HandstampCookies
-    HandstampData HandstampJOSE HandstampWebAuthn
-    Handstamp HandstampUI HandstampTesting HandstampTransports HandstampVerifier
+    HandstampSupport HandstampCore HandstampRegistry HandstampOAuth HandstampCookies HandstampJOSE HandstampWebAuthn
+    Handstamp HandstampKeys HandstampData HandstampUI HandstampTesting HandstampTransports HandstampVerifier
     HandstampStorage HandstampSQLite HandstampPostgres
     HandstampHTTP HandstampServer HandstampCommandLine HandstampCommand HandstampOperator HandstampTour HandstampBench HandstampForumServer""".split()
 # The modules that apps import. Servers and programs are for macOS.
 APPS = """
-    HandstampSupport HandstampCore HandstampVaults HandstampKeys HandstampOAuth HandstampCookies HandstampData
-    Handstamp HandstampUI""".split()
+    HandstampSupport HandstampCore HandstampOAuth HandstampCookies
+    Handstamp HandstampKeys HandstampData HandstampUI""".split()
 OF_PLATFORM = {"macos": MODULES, "ios": [name for name in MODULES if name in APPS + ["HandstampRegistry", "HandstampTesting"]]}
 # In `make check`: what apps import, and what servers do.
 SHORT = ["ios", "macos"]

@@ -13,7 +13,7 @@ GUIDES = "Sources/Client/Handstamp/Handstamp.docc"
 EXAMPLES = {
     "README.md": ("Examples/Quickstart/Sources/Quickstart/main.swift", 10, 100),
     GUIDES + "/YourOwnServer.md": ("Tests/Client/HandstampTests/Guides/MyServer.swift", 60, 120),
-    "Sources/Client/HandstampVaults/HandstampVaults.docc/YourOwnVault.md": ("Tests/Client/HandstampTests/Guides/FolderVault.swift", 60, 120),
+    "Sources/Client/Handstamp/Handstamp.docc/YourOwnVault.md": ("Tests/Client/HandstampTests/Guides/FolderVault.swift", 60, 120),
     "docs/embedding.md": ("Examples/Outside/Sources/EmbeddedServer/EmbeddedServer.swift", 60, 120),
     "docs/relying-party.md": ("Tests/Server/HandstampServerTests/Guides/SignInApp.swift", 20, 120),
     GUIDES + "/FromSupabase.md": ("Tests/Client/HandstampTests/Guides/SupabaseBackend.swift", 100, 128),

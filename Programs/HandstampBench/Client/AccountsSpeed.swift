@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 
 /// Measures finding one account among many, and restoring its session after a launch.
 struct AccountsSpeed {

@@ -1,7 +1,6 @@
 #if Programs
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 
 /// Sessions for measurements, in memory and without a server.
 enum Sessions {

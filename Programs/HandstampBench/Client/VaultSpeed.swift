@@ -1,7 +1,6 @@
 #if Programs
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 
 /// Measures reading and durably replacing the sealed file of one account.
 struct VaultSpeed {

@@ -1,7 +1,6 @@
 public import Foundation
 public import Handstamp
 import HandstampSupport
-public import HandstampVaults
 
 /// An app's session, with its environment under a test's control.
 ///

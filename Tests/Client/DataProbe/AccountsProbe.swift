@@ -4,7 +4,6 @@ import GRDB
 import Handstamp
 import HandstampData
 import HandstampTesting
-import HandstampVaults
 
 /// Two accounts of the program `name`, each with a database.
 @MainActor struct AccountsProbe {

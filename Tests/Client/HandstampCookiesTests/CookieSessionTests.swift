@@ -3,7 +3,6 @@ import Handstamp
 import HandstampCookies
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// A forum that identifies users by a cookie. The test sets its responses.

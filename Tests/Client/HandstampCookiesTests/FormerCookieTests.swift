@@ -3,7 +3,6 @@ import Handstamp
 import HandstampCookies
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -4,7 +4,6 @@ import GRDB
 import Handstamp
 import HandstampData
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `The folder of an account` {

@@ -1,6 +1,5 @@
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @testable import HandstampOAuth

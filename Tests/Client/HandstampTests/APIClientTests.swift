@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// Each test has a host of its own: sessions of one host know of each other in the whole process, and the end of one leaves what

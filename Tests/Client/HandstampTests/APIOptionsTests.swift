@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `The options of an API client` {

@@ -1,7 +1,6 @@
 import Foundation
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @testable import Handstamp

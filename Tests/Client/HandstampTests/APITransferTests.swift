@@ -2,7 +2,6 @@ import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 #if canImport(FoundationNetworking)

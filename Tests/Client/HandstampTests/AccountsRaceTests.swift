@@ -2,7 +2,6 @@ import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts that are added and removed` {

@@ -1,7 +1,6 @@
 @testable import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Activity` {

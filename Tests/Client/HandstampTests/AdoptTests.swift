@@ -1,6 +1,5 @@
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Tokens imported by an app` {

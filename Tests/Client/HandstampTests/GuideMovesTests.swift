@@ -2,7 +2,6 @@ import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// The guides as a program that follows one after the other: the user stays signed in, and a sign-out leaves nothing alive.

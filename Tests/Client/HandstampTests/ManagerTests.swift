@@ -1,6 +1,5 @@
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Observation
 import Testing
 

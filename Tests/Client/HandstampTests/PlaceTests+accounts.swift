@@ -1,7 +1,6 @@
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// Places of accounts, and of what only a former place knows.

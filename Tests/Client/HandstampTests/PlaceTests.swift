@@ -1,7 +1,6 @@
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// A vault that stops working after a number of writes, as when its program is killed there, the device is locked, or the disk is

@@ -2,7 +2,6 @@ import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// Known ways to lose a session, found by running other clients against a rotating server. The titles name the failure, the

@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// A backend that knows its server's address.

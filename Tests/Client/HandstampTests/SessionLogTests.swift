@@ -1,7 +1,6 @@
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Logging
 import Testing
 

@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 #if canImport(FoundationNetworking)

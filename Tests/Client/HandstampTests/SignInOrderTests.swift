@@ -1,7 +1,6 @@
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// The calls to a session's ports, in order, and the session's state at that moment.

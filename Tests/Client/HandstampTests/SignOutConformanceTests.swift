@@ -2,7 +2,6 @@ import Foundation
 @testable import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// A device: a folder with a vault, a jar, preferences, a database and downloads, in which a program stored its secrets.

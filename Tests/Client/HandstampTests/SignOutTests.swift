@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A sign-out` {

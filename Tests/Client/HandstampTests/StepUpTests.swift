@@ -2,7 +2,6 @@ import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `An API that demands a proof of the user` {

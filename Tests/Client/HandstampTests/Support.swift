@@ -1,7 +1,6 @@
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 
 extension ScriptedBackend {
   /// Rotates at every call, after the gate has opened.

@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 /// An in-memory token endpoint behind a transport.

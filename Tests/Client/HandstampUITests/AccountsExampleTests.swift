@@ -2,7 +2,6 @@ import Handstamp
 import HandstampSupport
 import HandstampTesting
 import HandstampUI
-import HandstampVaults
 import Testing
 
 @testable import AccountsExample

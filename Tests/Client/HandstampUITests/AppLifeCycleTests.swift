@@ -2,7 +2,6 @@ import Foundation
 import Handstamp
 import HandstampTesting
 import HandstampUI
-import HandstampVaults
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `The life cycle of an app in one line` {

@@ -3,7 +3,6 @@ import Handstamp
 import HandstampSupport
 import HandstampTesting
 import HandstampUI
-import HandstampVaults
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `The sign-in form` {

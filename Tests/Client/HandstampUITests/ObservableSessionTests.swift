@@ -1,7 +1,6 @@
 #if canImport(Combine) || Exploration
 import HandstampTesting
 import HandstampUI
-import HandstampVaults
 import Observation
 import Testing
 

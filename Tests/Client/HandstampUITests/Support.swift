@@ -3,7 +3,6 @@ import Handstamp
 import HandstampSupport
 import HandstampTesting
 import HandstampUI
-import HandstampVaults
 import Observation
 
 let base = URL(fileURLWithPath: "/nowhere")

@@ -1,7 +1,6 @@
 import Foundation
 import Handstamp
 import HandstampUI
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `The table of errors and texts` {

@@ -1,10 +1,9 @@
 import Foundation
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import Testing
 
-@testable import HandstampVaults
+@testable import Handstamp
 
 @Suite(.serialized, .timeLimit(.minutes(10))) struct `The lock of an attempt` {
   let home: NewFolder

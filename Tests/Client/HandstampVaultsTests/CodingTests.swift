@@ -1,9 +1,8 @@
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import Testing
 
-@testable import HandstampVaults
+@testable import Handstamp
 
 @Suite(.timeLimit(.minutes(10))) struct `A vault's fields` {
   static let entries: [VaultEntry] = VaultSamples.oddSessions.map { session in

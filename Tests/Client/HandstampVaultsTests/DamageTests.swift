@@ -1,7 +1,6 @@
 import Foundation
-import HandstampCore
+import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A damaged vault` {

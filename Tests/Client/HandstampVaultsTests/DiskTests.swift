@@ -1,7 +1,6 @@
 import Foundation
-import HandstampCore
+import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(10))) struct `A vault on an unreliable disk` {

@@ -1,6 +1,5 @@
 import Foundation
-import HandstampCore
-import HandstampVaults
+import Handstamp
 
 /// A new folder, removed with the last reference.
 final class NewFolder: Sendable {

@@ -1,11 +1,10 @@
 import Foundation
-import HandstampCore
 import HandstampKeys
 import HandstampSupport
 import HandstampTesting
 import Testing
 
-@testable import HandstampVaults
+@testable import Handstamp
 
 /// The places of a key, by their names in the note.
 enum KeyPlace: String, CaseIterable { case file, passphrase, desktop, keychain }

@@ -1,10 +1,9 @@
 import Foundation
-import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import Testing
 
-@testable import HandstampVaults
+@testable import Handstamp
 
 /// A key store that follows the test's script.
 private final class ScriptedKeyStore: VaultKeyCopy {

@@ -1,7 +1,6 @@
-import HandstampCore
 import Testing
 
-@testable import HandstampVaults
+@testable import Handstamp
 
 @Suite(.timeLimit(.minutes(10))) struct `A sealed file beside a vault` {
   private let home: NewFolder

@@ -1,6 +1,5 @@
-import HandstampCore
+import Handstamp
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A sealed file vault` {

@@ -1,7 +1,6 @@
-import HandstampCore
+import Handstamp
 import HandstampKeys
 import HandstampTesting
-import HandstampVaults
 
 /// Performs its arguments' commands on the secret store of its session bus in order, and prints a line for each:
 /// `SecretProbe <name> <folder> <milliseconds> load | store:<text> | remove | locked | lock | unlock | begin | read …`

@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampOAuth
 import HandstampTransports
-import HandstampVaults
 
 /// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop|open|scoped]]`: a program that asks for a token SECONDS from
 /// now, works for MILLISECONDS, and returns from `main`, whatever its session still has in flight. LIMIT is the time in

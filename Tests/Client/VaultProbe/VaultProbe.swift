@@ -1,10 +1,9 @@
 #if Exploration
 import Foundation
-import HandstampCore
+import Handstamp
 import HandstampKeys
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 
 #if canImport(Darwin)
 import Darwin

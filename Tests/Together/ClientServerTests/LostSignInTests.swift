@@ -4,7 +4,6 @@ import Handstamp
 import HandstampServer
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 private enum AsyncTransports {

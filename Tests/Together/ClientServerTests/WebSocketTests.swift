@@ -4,7 +4,6 @@ import Handstamp
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import NIOCore
 import NIOHTTP1
 import NIOPosix

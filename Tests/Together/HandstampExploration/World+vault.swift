@@ -1,5 +1,4 @@
-import HandstampCore
-import HandstampVaults
+import Handstamp
 
 /// The vault that all processes share, and the refresh lock.
 extension World {

@@ -1,7 +1,6 @@
-import HandstampCore
+import Handstamp
 import HandstampExploration
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.longComputation, .timeLimit(.minutes(10))) struct `Simulated histories` {

@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampOAuth
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

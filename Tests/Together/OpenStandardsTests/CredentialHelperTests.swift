@@ -1,7 +1,6 @@
 #if Programs
 import Foundation
-import HandstampCore
-import HandstampVaults
+import Handstamp
 import Testing
 
 @testable import HandstampCommand

@@ -5,7 +5,6 @@ import HandstampOAuth
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

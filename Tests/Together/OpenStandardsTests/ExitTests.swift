@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampOAuth
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 /// Programs that exit while a refresh is in flight, at a server that accepts every refresh token once.

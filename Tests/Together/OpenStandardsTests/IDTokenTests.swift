@@ -6,7 +6,6 @@ import HandstampServer
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

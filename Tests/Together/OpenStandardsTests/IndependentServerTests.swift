@@ -4,7 +4,6 @@ import Handstamp
 import HandstampOAuth
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 /// Our client, as used in an app, and Authlib's server.

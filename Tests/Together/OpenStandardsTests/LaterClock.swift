@@ -1,7 +1,6 @@
 #if Programs
-import HandstampCore
+import Handstamp
 import HandstampSupport
-import HandstampVaults
 
 /// The system's clock, moved ahead at will.
 struct LaterClock: SessionClock {

@@ -4,7 +4,6 @@ import HandstampOAuth
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 /// Loses the first responses of the token endpoint that have tokens.

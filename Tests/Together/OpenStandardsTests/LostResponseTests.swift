@@ -8,7 +8,6 @@ import HandstampServer
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 /// Notes how long a response to each refresh is awaited.

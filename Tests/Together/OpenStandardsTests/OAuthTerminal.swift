@@ -1,8 +1,7 @@
 #if Programs
 import Foundation
-import HandstampCore
+import Handstamp
 import HandstampTransports
-import HandstampVaults
 
 @testable import HandstampCommand
 @testable import HandstampCommandLine

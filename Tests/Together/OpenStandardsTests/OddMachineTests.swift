@@ -4,7 +4,6 @@ import Handstamp
 import HandstampOAuth
 import HandstampSupport
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

@@ -6,7 +6,6 @@ import HandstampOAuth
 import HandstampServer
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 /// Our client and our server, using only the open standards.

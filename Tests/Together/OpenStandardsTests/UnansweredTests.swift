@@ -4,7 +4,6 @@ import Handstamp
 import HandstampOAuth
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 /// Programs whose refresh request gets no response, at a server that does not know Handstamp.

@@ -3,7 +3,6 @@ import Handstamp
 import HandstampCookies
 import HandstampData
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @testable import ForumReader

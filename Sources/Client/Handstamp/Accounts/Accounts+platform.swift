@@ -1,7 +1,6 @@
 public import Foundation
 public import HandstampCore
 import HandstampSupport
-import HandstampVaults
 public import Logging
 
 extension Accounts {

@@ -1,7 +1,6 @@
 public import Foundation
 public import HandstampCore
 import HandstampSupport
-public import HandstampVaults
 
 /// The `localizedDescription` of every error is a sentence in English. Apps with translations switch over the cases, or use
 /// `Wording` of HandstampUI.

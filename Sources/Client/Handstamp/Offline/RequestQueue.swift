@@ -1,7 +1,6 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
-public import HandstampVaults
 
 /// Requests of one account that are sent in order when there is a network.
 ///

@@ -1,5 +1,4 @@
 public import HandstampCore
-public import HandstampVaults
 
 extension SessionManager {
   /// Signs in with a secret that the device releases after the user has confirmed their presence. From then on it is a sign-in

@@ -1,6 +1,5 @@
 public import Foundation
 public import HandstampCore
-import HandstampVaults
 public import Logging
 
 /// A session at Handstamp's own server.

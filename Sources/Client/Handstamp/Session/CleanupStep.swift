@@ -1,7 +1,5 @@
 public import Foundation
 
-import HandstampVaults
-
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
 #endif

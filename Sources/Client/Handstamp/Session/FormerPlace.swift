@@ -1,7 +1,6 @@
 import Crypto
 public import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// Where a session may still be, because an earlier version of the program kept it there: it moves to the vault at the first use, and
 /// nothing stays behind.

@@ -1,7 +1,6 @@
 public import Foundation
 public import Logging
 @_exported public import HandstampCore
-@_exported public import HandstampVaults
 import HandstampSupport
 public import Observation
 

@@ -1,6 +1,5 @@
 public import Foundation
 import HandstampSupport
-import HandstampVaults
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

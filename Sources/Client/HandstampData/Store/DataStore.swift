@@ -1,9 +1,9 @@
 #if Data
 import Foundation
 public import GRDB
+import Handstamp
 public import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// One account's database: a cache of content that can be fetched from the server again.
 ///

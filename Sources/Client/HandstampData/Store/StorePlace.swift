@@ -1,7 +1,7 @@
 #if Data
 public import Foundation
+import Handstamp
 public import HandstampCore
-import HandstampVaults
 
 /// The location of one account's database: a folder of its own, excluded from backups.
 public struct StorePlace: Sendable, Hashable {

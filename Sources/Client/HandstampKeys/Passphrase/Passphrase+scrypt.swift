@@ -1,6 +1,5 @@
-public import HandstampCore
+public import Handstamp
 import HandstampSupport
-public import HandstampVaults
 
 #if os(Linux)
 import _CryptoExtras

@@ -1,5 +1,5 @@
+package import Handstamp
 public import HandstampCore
-package import HandstampVaults
 
 /// A vault key in the desktop's secret store, accessed with libsecret: the Secret Service of freedesktop.org, which is
 /// implemented by gnome-keyring, KWallet and KeePassXC.

@@ -1,6 +1,5 @@
-import HandstampCore
+package import Handstamp
 import HandstampSupport
-package import HandstampVaults
 
 /// A keychain in memory that behaves as Apple documents for `SecItem`: item keys, access groups, accessibility,
 /// statuses. Where Apple documents nothing, the test decides.

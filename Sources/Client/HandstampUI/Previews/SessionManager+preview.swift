@@ -1,6 +1,5 @@
 import Foundation
 public import Handstamp
-import HandstampVaults
 
 extension SessionManager {
   /// A session for previews, in memory and without a network: signed in from the beginning, or signed out for `nil`. Any sign-in

@@ -1,7 +1,6 @@
 import Foundation
 public import Handstamp
 import HandstampSupport
-import HandstampVaults
 
 /// The text shown to users for an error or the end of a session, and the step that can help. It never contains secrets, nor text
 /// from a server other than a code, or the name of the provider where a session ended.

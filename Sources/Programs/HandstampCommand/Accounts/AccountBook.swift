@@ -1,7 +1,6 @@
 #if Command
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 /// A snapshot of the accounts of an installation, for choosing one. ``AccountList`` changes the list.
 struct AccountBook: Sendable {

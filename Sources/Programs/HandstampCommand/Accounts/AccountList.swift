@@ -1,7 +1,6 @@
 #if Command
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 /// The accounts of an installation, with their sessions: every command that changes the list does so through it.
 typealias AccountList = Handstamp.Accounts<Void>

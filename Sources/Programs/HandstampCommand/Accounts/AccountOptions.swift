@@ -1,10 +1,9 @@
 #if Command
 import ArgumentParser
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// `--account` and `--quiet`, for all commands that use a session.
 struct AccountOptions: ParsableArguments {

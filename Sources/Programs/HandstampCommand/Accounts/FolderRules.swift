@@ -1,9 +1,8 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// Which account is used in a folder and its subfolders, as set by `handstamp switch NAME --here`.
 ///

@@ -1,7 +1,6 @@
 #if Command
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 /// An account at a server, as known to this installation. Its ID determines its vault, and combines server and account, so that
 /// no server can name another one's account.

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 /// One account's session.
 struct AccountClient: Sendable {

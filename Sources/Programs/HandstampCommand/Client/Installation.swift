@@ -2,7 +2,6 @@
 import ArgumentParser
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 /// A command that uses a session. Whatever its outcome, pending revocations are delivered after it, and its audit log is written.
 protocol SessionCommand: AsyncParsableCommand {

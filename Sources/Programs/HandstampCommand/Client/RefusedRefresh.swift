@@ -1,8 +1,7 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
-import HandstampVaults
 
 /// Responses to refreshes without tokens that do not end the session: an empty 400, an HTML page, a 500. The session is kept,
 /// because such a response may come from an intermediary; but the user is shown the status, and since when.

@@ -4,7 +4,6 @@ import Handstamp
 import HandstampCommandLine
 import HandstampOAuth
 import HandstampRegistry
-import HandstampVaults
 
 /// The common part of sign-up and sign-in: choose the server first, then find out the account.
 struct SignInAttempt: Sendable {

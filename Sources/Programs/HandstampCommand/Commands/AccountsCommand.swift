@@ -1,9 +1,8 @@
 #if Command
 import ArgumentParser
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
-import HandstampVaults
 
 struct AccountsCommand: SessionCommand {
   static let configuration = CommandConfiguration(

@@ -1,9 +1,8 @@
 #if Command
 import ArgumentParser
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 struct Audit: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -3,7 +3,6 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 struct CredentialHelper: SessionCommand {
   static let configuration = CommandConfiguration(

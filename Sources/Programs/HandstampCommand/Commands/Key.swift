@@ -1,9 +1,8 @@
 #if Command
 import ArgumentParser
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampKeys
-import HandstampVaults
 
 struct Key: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

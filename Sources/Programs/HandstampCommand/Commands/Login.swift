@@ -4,7 +4,6 @@ import Foundation
 import Handstamp
 import HandstampCommandLine
 import HandstampTransports
-import HandstampVaults
 
 struct Login: SessionCommand {
   static let configuration = CommandConfiguration(

@@ -2,7 +2,6 @@
 import ArgumentParser
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 struct Logout: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

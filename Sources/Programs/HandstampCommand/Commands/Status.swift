@@ -4,7 +4,6 @@ import Foundation
 import Handstamp
 import HandstampCommandLine
 import HandstampOAuth
-import HandstampVaults
 
 struct Status: SessionCommand {
   static let configuration = CommandConfiguration(

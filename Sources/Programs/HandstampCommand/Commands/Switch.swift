@@ -1,8 +1,7 @@
 #if Command
 import ArgumentParser
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
-import HandstampVaults
 
 struct Switch: SessionCommand {
   static let configuration = CommandConfiguration(

@@ -3,7 +3,6 @@ import ArgumentParser
 import Handstamp
 import HandstampCommandLine
 import HandstampSupport
-import HandstampVaults
 
 struct Token: SessionCommand {
   static let configuration = CommandConfiguration(

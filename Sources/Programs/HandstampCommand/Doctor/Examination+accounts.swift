@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampCommandLine
 import HandstampSupport
-import HandstampVaults
 
 /// Checks of the accounts and their servers.
 extension Examination {

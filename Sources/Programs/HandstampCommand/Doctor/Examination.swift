@@ -1,9 +1,8 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// Examines an installation without changing it.
 struct Examination: Sendable {

@@ -4,7 +4,6 @@ import HandstampCommandLine
 import HandstampOAuth
 import HandstampSupport
 import HandstampTransports
-import HandstampVaults
 
 /// Checks a server, the way to it and its certificate, and by its answer this device's clock.
 struct ServerExamination: Sendable {

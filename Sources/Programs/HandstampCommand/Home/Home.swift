@@ -1,9 +1,8 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// The folder of one installation, with its vaults, locks, settings and device ID.
 struct Home: Sendable, Hashable {

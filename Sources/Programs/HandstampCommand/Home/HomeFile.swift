@@ -1,9 +1,9 @@
 #if Command
 import Crypto
 import Foundation
+import Handstamp
 import HandstampCommandLine
 import HandstampSupport
-import HandstampVaults
 
 /// Files of the home in JSON, for their owner alone. Nothing in them is secret.
 extension Home {

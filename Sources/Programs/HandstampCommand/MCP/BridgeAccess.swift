@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampVaults
 
 /// The tokens of one bridge. All programs of the machine share the session, and with it each refresh.
 actor BridgeAccess {

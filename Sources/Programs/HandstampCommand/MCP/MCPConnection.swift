@@ -1,10 +1,9 @@
 #if Command
 import Crypto
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// The account that a remote MCP server is used with. Nothing in it is secret.
 struct MCPConnection: Sendable, Hashable, Codable {

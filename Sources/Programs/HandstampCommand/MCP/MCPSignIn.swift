@@ -4,7 +4,6 @@ import Handstamp
 import HandstampCommandLine
 import HandstampOAuth
 import HandstampSupport
-import HandstampVaults
 
 /// A sign-in for a remote MCP server: finds its authorization server, and signs in there as an account of the list,
 /// or takes one that is signed in.

@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampSupport
-import HandstampVaults
 
 /// A bridge that runs, with the program that started it. `handstamp status` shows it.
 struct RunningBridge: Sendable, Hashable, Codable {

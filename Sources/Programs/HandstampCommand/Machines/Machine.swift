@@ -3,7 +3,6 @@ import Handstamp
 import HandstampCommandLine
 import HandstampOAuth
 import HandstampSupport
-import HandstampVaults
 
 /// A program that uses a token of its own, and its server.
 struct Machine: Sendable {

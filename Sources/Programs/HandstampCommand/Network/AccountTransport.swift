@@ -1,9 +1,8 @@
 #if Command
-import HandstampCore
+import Handstamp
 import HandstampCommandLine
 import HandstampSupport
 import HandstampTransports
-import HandstampVaults
 
 /// The transport of an account with a network of its own. The proxy's password is read with the first request, so that commands that
 /// send none do not prompt for a passphrase.

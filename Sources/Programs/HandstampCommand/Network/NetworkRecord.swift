@@ -1,10 +1,9 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 import HandstampTransports
-import HandstampVaults
 
 /// The network of an account, as far as it is not that of the environment. Nothing in it is secret; the proxy's user name and password
 /// are sealed beside the vault.

@@ -5,7 +5,6 @@ import Handstamp
 import HandstampCommandLine
 import HandstampOAuth
 import HandstampSupport
-import HandstampVaults
 
 /// How an account signed in before it did by another client, or by another protocol: a server ends a session only for the client
 /// that it belongs to (RFC 7009 section 2.1), so the revocations that were pending then, and that of the session that was

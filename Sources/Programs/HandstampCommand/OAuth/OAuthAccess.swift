@@ -1,9 +1,8 @@
 #if Command
-import HandstampCore
+import Handstamp
 import HandstampCommandLine
 import HandstampOAuth
 import HandstampSupport
-import HandstampVaults
 
 /// The backend of an account at an OAuth server. The secret of a confidential client is read when first needed, so that
 /// commands that do not authenticate as the client do not prompt for a passphrase.

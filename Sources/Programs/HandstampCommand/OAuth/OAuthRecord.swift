@@ -1,10 +1,9 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampOAuth
 import HandstampSupport
-import HandstampVaults
 
 /// A client that has registered itself (RFC 7591).
 struct OAuthRegistration: Sendable, Hashable, Codable {

@@ -1,8 +1,7 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
-import HandstampVaults
 
 /// Identifies the accounts of vaults that are missing from the list of accounts. A vault's name is a digest of its account's
 /// ID, and a wrong ID neither yields that name nor opens the vault, so candidates are safe to try.

@@ -1,8 +1,7 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
-import HandstampVaults
 
 /// Checks the key, the vaults, and the list of accounts.
 extension HomeCheck {

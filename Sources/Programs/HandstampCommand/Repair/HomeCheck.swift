@@ -1,9 +1,8 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// Looks for damaged, missing or misplaced items in an installation, without changing anything. `status`, the hints and
 /// `doctor` all use its results, so that they agree.

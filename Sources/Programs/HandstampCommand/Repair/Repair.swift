@@ -1,8 +1,7 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
-import HandstampVaults
 
 /// Repairs an installation. Deletes nothing: damaged items are renamed.
 struct Repair: Sendable {

@@ -1,9 +1,8 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampKeys
-import HandstampVaults
 
 /// The choice at the first sign-in. Later, only `handstamp key migrate` moves the key.
 extension KeyStore {

@@ -1,8 +1,7 @@
 #if Command
-import HandstampCore
+import Handstamp
 import HandstampKeys
 import HandstampSupport
-import HandstampVaults
 
 /// Where the vault key of this installation is stored.
 enum KeyStore: Sendable, Hashable {

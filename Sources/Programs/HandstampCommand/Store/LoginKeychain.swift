@@ -1,6 +1,6 @@
 #if Command && canImport(Security)
 import Foundation
-import HandstampVaults
+import Handstamp
 import Security
 
 /// The login keychain of macOS. The data-protection keychain is for programs that are signed for an access group, and one built from source

@@ -1,9 +1,8 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
-import HandstampVaults
 
 /// Obtains the passphrase of the vaults from the file named in the environment, else from the terminal; never from arguments or
 /// from a variable's value.

@@ -1,5 +1,5 @@
 import Foundation
-import HandstampCore
+import Handstamp
 
 /// A file for the entry, and one for each lock. The folder must be its owner's alone: tokens are stored as they are.
 struct FolderVault: Vault {

@@ -1,7 +1,6 @@
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `A sign-in by face or fingerprint` {

@@ -1,6 +1,5 @@
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @testable import Handstamp

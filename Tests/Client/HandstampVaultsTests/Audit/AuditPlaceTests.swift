@@ -1,9 +1,8 @@
 import Foundation
-import HandstampCore
 import HandstampTesting
 import Testing
 
-@testable import HandstampVaults
+@testable import Handstamp
 
 @Suite(.timeLimit(.minutes(10))) struct `An audit log` {
   enum Kind: CaseIterable { case file, keychain, memory }

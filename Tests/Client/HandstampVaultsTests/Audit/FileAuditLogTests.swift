@@ -1,8 +1,7 @@
 import Foundation
-import HandstampCore
+import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `An audit log in a file` {

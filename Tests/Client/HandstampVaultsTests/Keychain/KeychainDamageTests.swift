@@ -1,7 +1,6 @@
-import HandstampCore
+import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A keychain vault under faults` {

@@ -1,6 +1,5 @@
-import HandstampCore
+import Handstamp
 import HandstampTesting
-import HandstampVaults
 
 /// A device, a folder for locks, and the vaults of programs on it.
 struct Phone: Sendable {

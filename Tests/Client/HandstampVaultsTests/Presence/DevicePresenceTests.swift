@@ -1,5 +1,4 @@
-import HandstampCore
-import HandstampVaults
+import Handstamp
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `An error of LocalAuthentication` {

@@ -1,11 +1,10 @@
 import Foundation
-import HandstampCore
 import HandstampKeys
 import HandstampSupport
 import HandstampTesting
 import Testing
 
-@testable import HandstampVaults
+@testable import Handstamp
 
 @Suite(.enabled(if: PassphraseSupport.isHere), .timeLimit(.minutes(10))) struct `A passphrase` {
   let home: NewFolder

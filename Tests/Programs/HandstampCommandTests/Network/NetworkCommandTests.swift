@@ -1,9 +1,8 @@
 #if Programs
 import Foundation
-import HandstampCore
+import Handstamp
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

@@ -1,8 +1,7 @@
 #if Programs
 import Foundation
-import HandstampCore
+import Handstamp
 import HandstampSupport
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

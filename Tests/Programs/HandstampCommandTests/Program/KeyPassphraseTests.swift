@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampKeys
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

@@ -1,7 +1,6 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand

@@ -6,7 +6,6 @@ import HandstampServer
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `An app that adopts its former session` {

@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampSupport
 import HandstampTesting
-import HandstampVaults
 
 /// One run of a program, which is killed after some steps: from then on it has no effect on anything that outlasts it.
 final class Life: Sendable {

@@ -8,7 +8,6 @@ import HandstampStorage
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
-import HandstampVaults
 import Logging
 import Testing
 
