@@ -155,16 +155,14 @@ let server: [Target] = [
       .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
     ] + products("_CryptoExtras", with: "Server") + hummingbird("Server")
       + products("ServiceLifecycle", "UnixSignals", "Metrics", "CoreMetrics", "NIOHTTP1", with: "Server")),
-  // Shared by the stores: keys, and the files beside a database.
-  .target(name: "HandstampStorage", dependencies: ["HandstampCore", "HandstampSupport", "HandstampRegistry", crypto]),
   .target(
     name: "HandstampSQLite",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
+    dependencies: ["HandstampCore", "HandstampSupport", "HandstampRegistry"]
       + products("GRDB", "GRDBSQLite", with: "Server")),
   .target(
     name: "HandstampPostgres",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "HandstampRegistry", "HandstampStorage",
+      "HandstampCore", "HandstampSupport", "HandstampRegistry",
       .target(name: "CHandstampLibraries", condition: .when(traits: ["PostgreSQL"])),
     ]),
 ]
@@ -189,8 +187,7 @@ let programs: [Target] = [
     name: "HandstampOperator",
     dependencies: [
       "HandstampCommandLine", "HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampRegistry",
-      "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage", "HandstampTransports",
-      "HandstampVerifier",
+      "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampTransports", "HandstampVerifier",
     ] + hummingbird("Operator")
       + products("ArgumentParser", "ServiceLifecycle", "UnixSignals", "Yams", with: "Operator")),
   .executableTarget(name: "HandstampServerProgram", dependencies: ["HandstampOperator"]),
@@ -284,15 +281,13 @@ let testsServer: [Target] = [
     dependencies: ["HandstampRegistry", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
   .testTarget(
     name: "HandstampSQLiteTests",
-    dependencies: [
-      "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampSupport", "HandstampRegistry",
-      "HandstampTesting",
-    ] + products("GRDB", with: "Server")),
+    dependencies: ["HandstampSQLite", "HandstampRegistry", "HandstampCore", "HandstampSupport", "HandstampTesting"]
+      + products("GRDB", with: "Server")),
   .testTarget(
     name: "HandstampPostgresTests",
     dependencies: [
-      "HandstampPostgres", "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampSupport",
-      "HandstampRegistry", "HandstampTesting", "CHandstampLibraries",
+      "HandstampPostgres", "HandstampSQLite", "HandstampRegistry", "HandstampCore", "HandstampSupport",
+      "HandstampTesting", "CHandstampLibraries",
     ]),
   .testTarget(
     name: "HandstampWebAuthnTests",
@@ -321,8 +316,8 @@ let testsPrograms: [Target] = [
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampOperator", "HandstampProgram", "HandstampServerProgram",
       "HandstampTour", "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
-      "HandstampStorage", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampKeys",
-      "HandstampRegistry", "HandstampTesting", crypto,
+      "HandstampRegistry", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampKeys",
+      "HandstampTesting", crypto,
     ] + hummingbird("Programs") + products("ArgumentParser", with: "Command"))
 ]
 
@@ -346,7 +341,7 @@ let testsTogether: [Target] = [
     name: "ClientServerTests",
     dependencies: [
       "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp",
-      "HandstampUI", "HandstampSQLite", "HandstampStorage", "HandstampRegistry", "HandstampTesting", crypto,
+      "HandstampUI", "HandstampSQLite", "HandstampRegistry", "HandstampTesting", crypto,
     ] + hummingbird("Programs") + products("CryptoExtras", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "Programs")),
   // Client and server of each standard, against each other and against others' programs.
   .testTarget(

@@ -25,7 +25,7 @@ LACKING = {
 MODULES = """
     HandstampSupport HandstampCore HandstampRegistry HandstampOAuth HandstampCookies HandstampJOSE HandstampWebAuthn
     Handstamp HandstampKeys HandstampData HandstampUI HandstampTesting HandstampTransports HandstampVerifier
-    HandstampStorage HandstampSQLite HandstampPostgres
+    HandstampSQLite HandstampPostgres
     HandstampHTTP HandstampServer HandstampCommandLine HandstampCommand HandstampOperator HandstampTour HandstampBench HandstampForumServer""".split()
 # The modules that apps import. Servers and programs are for macOS.
 APPS = """

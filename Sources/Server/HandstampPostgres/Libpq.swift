@@ -1,6 +1,6 @@
 #if PostgreSQL
 import CHandstampLibraries
-import HandstampStorage
+import HandstampRegistry
 
 /// libpq, found at run time.
 enum Libpq {

@@ -1,8 +1,7 @@
 #if PostgreSQL
 import CHandstampLibraries
 import Foundation
-import HandstampRegistry
-public import HandstampStorage
+public import HandstampRegistry
 import HandstampSupport
 
 /// Where a PostgreSQL database is: a connection string as `psql` takes it. What it leaves open comes from the variables `PGHOST`,

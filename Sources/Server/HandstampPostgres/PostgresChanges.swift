@@ -1,7 +1,6 @@
 #if PostgreSQL
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampSupport
 
 /// One change of a write as a statement, and what its answer means.

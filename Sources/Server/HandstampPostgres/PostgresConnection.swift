@@ -1,6 +1,6 @@
 #if PostgreSQL
 import CHandstampLibraries
-import HandstampStorage
+import HandstampRegistry
 import HandstampSupport
 
 /// A connection to PostgreSQL. Not thread-safe, and every call may wait, so it belongs to one queue.

@@ -3,7 +3,6 @@ import Dispatch
 import Foundation
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampSupport
 
 /// Whether the database still has what this node has seen. If an older copy took its place (it was restored, or a standby was

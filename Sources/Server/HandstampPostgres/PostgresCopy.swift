@@ -1,6 +1,5 @@
 #if PostgreSQL
-import HandstampRegistry
-package import HandstampStorage
+package import HandstampRegistry
 import HandstampSupport
 
 /// A PostgreSQL database that is copied as it is.

@@ -1,7 +1,6 @@
 #if PostgreSQL
 import Dispatch
-import HandstampRegistry
-public import HandstampStorage
+public import HandstampRegistry
 
 /// A PostgreSQL database with a server's sessions, and the folder of one of the nodes that use it.
 ///

@@ -2,7 +2,6 @@
 import Foundation
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampSupport
 
 /// Opens a database on a lane's queue: checks the server, migrates the tables, binds them to the keys, and ends again what an older

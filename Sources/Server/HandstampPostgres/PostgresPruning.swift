@@ -1,7 +1,6 @@
 #if PostgreSQL
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 
 /// Deletes old rows, a batch at a time, at one node at a time. Rows that another transaction has locked are left for later.
 struct PostgresPruning {

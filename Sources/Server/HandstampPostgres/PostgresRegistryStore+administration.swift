@@ -1,7 +1,6 @@
 #if PostgreSQL
 public import HandstampCore
 public import HandstampRegistry
-public import HandstampStorage
 import HandstampSupport
 
 extension PostgresRegistryStore {

@@ -1,7 +1,6 @@
 #if PostgreSQL
 import HandstampCore
 public import HandstampRegistry
-public import HandstampStorage
 import HandstampSupport
 
 /// A registry store in a PostgreSQL database, version 15 or later, which any number of servers share.

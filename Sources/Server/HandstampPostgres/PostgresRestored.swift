@@ -1,7 +1,6 @@
 #if PostgreSQL
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 
 /// A database that is being opened, and may have been restored. Each call is a transaction.
 struct PostgresRestored: RestoredDatabase {

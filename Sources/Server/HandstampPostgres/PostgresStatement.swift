@@ -1,6 +1,6 @@
 #if PostgreSQL
 import CHandstampLibraries
-import HandstampStorage
+import HandstampRegistry
 import HandstampSupport
 
 /// A statement with its parameters, `$1` and so on.

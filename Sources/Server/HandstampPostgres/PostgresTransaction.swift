@@ -2,7 +2,6 @@
 import Foundation
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampSupport
 
 /// One write in a transaction of its own, on a lane's queue.

@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampSupport
 
 /// Makes the changes of one write, inside a transaction.

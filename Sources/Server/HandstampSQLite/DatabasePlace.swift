@@ -2,7 +2,6 @@
 import GRDB
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampSupport
 
 /// The identity of a database's files when it was opened.

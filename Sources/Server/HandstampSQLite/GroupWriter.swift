@@ -2,7 +2,6 @@
 import GRDB
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampSupport
 
 /// Collects writes that arrive while another one is being synced, and makes them in one transaction, with one sync. Each caller

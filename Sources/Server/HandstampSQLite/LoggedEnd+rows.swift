@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 
 extension LoggedEnd {
   /// Returns `nil` for a session that had expired when it ended: it has expired in every backup, too.

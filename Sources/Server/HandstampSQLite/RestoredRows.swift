@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 
 /// A restored database, inside a transaction.
 struct RestoredRows: RestoredDatabase {

@@ -4,7 +4,6 @@ import GRDB
 import GRDBSQLite
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 
 /// A row of SQLite.
 struct SQLiteRow: ColumnSource {

@@ -2,7 +2,6 @@
 import GRDB
 public import HandstampCore
 public import HandstampRegistry
-public import HandstampStorage
 import HandstampSupport
 
 extension SQLiteRegistryStore {

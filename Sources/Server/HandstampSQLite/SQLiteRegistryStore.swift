@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 public import HandstampCore
 public import HandstampRegistry
-public import HandstampStorage
 import HandstampSupport
 
 /// A registry store in one SQLite file.

@@ -2,7 +2,6 @@
 import Foundation
 import GRDB
 import HandstampRegistry
-import HandstampStorage
 
 /// The tables and their migrations.
 ///

@@ -2,8 +2,7 @@
 import Foundation
 import GRDB
 import HandstampCore
-import HandstampRegistry
-public import HandstampStorage
+public import HandstampRegistry
 import HandstampSupport
 
 /// How a backup was restored.

@@ -1,8 +1,7 @@
 #if Server
 import Foundation
 import GRDB
-import HandstampRegistry
-package import HandstampStorage
+package import HandstampRegistry
 import HandstampSupport
 
 /// A database file that is copied as it is.

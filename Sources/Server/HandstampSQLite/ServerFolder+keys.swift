@@ -1,7 +1,6 @@
 #if Server
 import HandstampCore
 public import HandstampRegistry
-public import HandstampStorage
 
 extension ServerFolder {
   /// Opens a folder that a server has created and may be using. Creates nothing, and migrates nothing: a server of an earlier

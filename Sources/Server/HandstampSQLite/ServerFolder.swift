@@ -1,6 +1,5 @@
 #if Server
-import HandstampRegistry
-public import HandstampStorage
+public import HandstampRegistry
 
 /// A server's folder with `keys.json`, `registry.sqlite`, `ends.log` and `clock`, which belong together.
 ///

@@ -4,7 +4,6 @@ import HandstampCore
 import HandstampPostgres
 import HandstampRegistry
 import HandstampSQLite
-import HandstampStorage
 import HandstampTesting
 import Testing
 

@@ -3,7 +3,6 @@ import Foundation
 import HandstampCore
 import HandstampPostgres
 import HandstampRegistry
-import HandstampStorage
 import Testing
 
 /// `Tests/Fixtures/README.md` says how it is made, and when.

@@ -4,7 +4,6 @@ import HandstampCore
 import HandstampPostgres
 import HandstampRegistry
 import HandstampSQLite
-import HandstampStorage
 import Testing
 
 /// Removals after a backup was made, in either store.

@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import Testing
 
 @testable import HandstampSQLite

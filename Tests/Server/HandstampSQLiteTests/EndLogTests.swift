@@ -3,7 +3,6 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
-import HandstampStorage
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `The log of ended sessions` {

@@ -4,7 +4,6 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
-import HandstampStorage
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A database from before format 1` {

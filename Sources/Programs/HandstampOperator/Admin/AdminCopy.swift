@@ -4,9 +4,9 @@ import Foundation
 import HandstampCommandLine
 import HandstampCore
 import HandstampPostgres
-import HandstampServer
+import HandstampRegistry
 import HandstampSQLite
-import HandstampStorage
+import HandstampServer
 
 struct AdminCopy: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -4,9 +4,8 @@ import Foundation
 import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
-import HandstampServer
 import HandstampSQLite
-import HandstampStorage
+import HandstampServer
 
 struct AdminDatabase: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

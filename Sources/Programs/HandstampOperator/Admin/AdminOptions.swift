@@ -4,9 +4,8 @@ import Foundation
 import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
-import HandstampServer
 import HandstampSQLite
-import HandstampStorage
+import HandstampServer
 import HandstampSupport
 
 /// `--data`, for every command that administers a server.

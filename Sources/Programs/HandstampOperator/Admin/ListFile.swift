@@ -1,7 +1,7 @@
 #if Operator
 import Foundation
 import HandstampCommandLine
-import HandstampStorage
+import HandstampRegistry
 import HandstampSupport
 
 /// A JSON file with a list of objects, which commands change and the server reads. It has no secrets.

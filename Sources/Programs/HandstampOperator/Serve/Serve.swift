@@ -6,7 +6,6 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSupport
-import HandstampStorage
 import Logging
 
 struct Serve: AsyncParsableCommand {

@@ -4,7 +4,6 @@ import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
-import HandstampStorage
 import HandstampSupport
 import Logging
 

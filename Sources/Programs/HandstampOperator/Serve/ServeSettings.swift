@@ -3,9 +3,8 @@ import Foundation
 import HandstampCommandLine
 import HandstampCore
 import HandstampRegistry
-import HandstampServer
 import HandstampSQLite
-import HandstampStorage
+import HandstampServer
 import HandstampSupport
 import Logging
 

@@ -3,9 +3,8 @@ import HandstampCommandLine
 import HandstampCore
 import HandstampPostgres
 import HandstampRegistry
-import HandstampServer
 import HandstampSQLite
-import HandstampStorage
+import HandstampServer
 
 /// Where the sessions of a server are: in its data folder, or in PostgreSQL.
 enum ServerDatabase: Sendable {

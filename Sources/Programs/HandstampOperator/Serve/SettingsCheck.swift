@@ -2,10 +2,9 @@
 import Foundation
 import HandstampCommandLine
 import HandstampCore
+import HandstampPostgres
 import HandstampRegistry
 import HandstampServer
-import HandstampPostgres
-import HandstampStorage
 import HandstampSupport
 import Logging
 

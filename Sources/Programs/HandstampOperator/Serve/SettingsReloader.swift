@@ -1,8 +1,8 @@
 #if Operator
 import HandstampCommandLine
 import HandstampCore
+import HandstampRegistry
 import HandstampServer
-import HandstampStorage
 import HandstampSupport
 import Logging
 import UnixSignals

@@ -2,7 +2,6 @@
 import ArgumentParser
 import HandstampCore
 import HandstampRegistry
-import HandstampStorage
 import HandstampTesting
 import Testing
 

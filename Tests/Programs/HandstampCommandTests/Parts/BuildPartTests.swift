@@ -4,7 +4,6 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
-import HandstampStorage
 import HandstampSupport
 import HandstampTransports
 import Testing

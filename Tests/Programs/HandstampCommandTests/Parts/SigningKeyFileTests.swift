@@ -3,7 +3,6 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
-import HandstampStorage
 import Testing
 
 @testable import HandstampCommand

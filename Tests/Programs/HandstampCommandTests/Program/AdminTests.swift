@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampRegistry
 import HandstampServer
-import HandstampStorage
 import Testing
 
 @testable import HandstampCommand

@@ -1,7 +1,7 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampStorage
+import HandstampRegistry
 import HandstampSupport
 import HandstampTesting
 import Testing

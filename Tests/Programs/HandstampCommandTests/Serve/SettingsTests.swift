@@ -4,9 +4,8 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampRegistry
-import HandstampServer
 import HandstampSQLite
-import HandstampStorage
+import HandstampServer
 import HandstampSupport
 import Logging
 import Testing

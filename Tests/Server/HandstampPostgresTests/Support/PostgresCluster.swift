@@ -1,6 +1,7 @@
 #if PostgreSQL
 import Foundation
 import HandstampPostgres
+import HandstampRegistry
 import HandstampSupport
 import Testing
 

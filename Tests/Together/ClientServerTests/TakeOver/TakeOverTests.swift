@@ -4,7 +4,6 @@ import Handstamp
 import HandstampRegistry
 import HandstampSQLite
 import HandstampServer
-import HandstampStorage
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports

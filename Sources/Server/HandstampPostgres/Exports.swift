@@ -1,3 +1,0 @@
-#if PostgreSQL
-@_exported public import HandstampStorage
-#endif
