@@ -139,22 +139,19 @@ let server: [Target] = [
     name: "HandstampVerifier",
     dependencies: ["HandstampCore", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto]
       + products("Logging", "Hummingbird", "HTTPTypes", "ServiceLifecycle", "NIOCore", with: "Verifier")),
-  // The pages for browsers: templates and texts, seen by no app.
-  .target(
-    name: "HandstampPages", dependencies: ["HandstampSupport"] + products("Mustache", with: "Server"),
-    resources: [.embedInCode("Templates")]),
   .target(
     name: "HandstampServer",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampRegistry", "HandstampOAuth", "HandstampPages",
-      crypto, .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
+      "HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampRegistry", "HandstampOAuth", crypto,
+      .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
       .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
       // Without the condition every app would be told to install libargon2.
       .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
       .target(name: "CHandstampLibraries", condition: .when(traits: ["Server"])),
       .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
     ] + products("_CryptoExtras", with: "Server") + hummingbird("Server")
-      + products("ServiceLifecycle", "UnixSignals", "Metrics", "CoreMetrics", "NIOHTTP1", with: "Server")),
+      + products("ServiceLifecycle", "UnixSignals", "Metrics", "CoreMetrics", "NIOHTTP1", with: "Server")
+      + products("Mustache", with: "Server"), resources: [.embedInCode("Templates")]),
   .target(
     name: "HandstampSQLite",
     dependencies: ["HandstampCore", "HandstampSupport", "HandstampRegistry"]
@@ -296,9 +293,9 @@ let testsServer: [Target] = [
   .testTarget(
     name: "HandstampServerTests",
     dependencies: [
-      "HandstampVerifier", "HandstampPages", "HandstampHTTP", "HandstampServer", "HandstampSQLite",
-      "HandstampTransports", "HandstampCore", "HandstampJOSE", "HandstampWebAuthn", "HandstampSupport",
-      "HandstampRegistry", "HandstampTesting", crypto,
+      "HandstampVerifier", "HandstampServer", "HandstampHTTP", "HandstampSQLite", "HandstampTransports",
+      "HandstampCore", "HandstampJOSE", "HandstampWebAuthn", "HandstampSupport", "HandstampRegistry",
+      "HandstampTesting", crypto,
     ] + hummingbird("Programs")
       + products(
         "HummingbirdCore", "AsyncHTTPClient", "CryptoExtras", "ServiceLifecycle", "NIOSSL", "NIOEmbedded", "NIOHTTP1",

@@ -75,7 +75,7 @@ def module_maps():
 
 
 def files(module):
-    return sources("Examples/ForumReader/Server") if module == "HandstampForumServer" else sources("Sources/*/" + module, "Programs/" + module)
+    return sources("Examples/ForumReader/Server") if module == "HandstampForumServer" else sources("Sources/*/" + module, "Programs/" + module, BUILT + f"/debug/{module}.build/DerivedSources")
 
 
 def settings(module):

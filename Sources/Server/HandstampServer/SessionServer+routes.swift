@@ -1,5 +1,4 @@
 #if Server
-import HandstampPages
 import HandstampRegistry
 import HandstampSupport
 public import Hummingbird

@@ -1,6 +1,5 @@
 #if Server
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
 
 /// The words of the server's mails, in the languages of the pages. Each begins with the name of the service, and has at most one link: the

@@ -1,7 +1,6 @@
 #if Server
 import Foundation
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
 import Hummingbird
 

@@ -1,6 +1,4 @@
 #if Server
-import HandstampPages
-
 /// The name of a browser, for the list of devices: users can choose what the field says, and nothing relies on it.
 struct BrowserName: Sendable, Hashable {
   /// In English, as it is stored; pages and mails show ``PageWriter/deviceName(_:client:in:)``.

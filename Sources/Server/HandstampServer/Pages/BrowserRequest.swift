@@ -1,11 +1,10 @@
 #if Server
 import Crypto
 import Foundation
-import HandstampSupport
 import HTTPTypes
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// A browser's request to the server's pages.

@@ -1,6 +1,5 @@
 #if Server
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
 import Hummingbird
 import NIOCore

@@ -1,9 +1,8 @@
 #if Server
+import HTTPTypes
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
 import HandstampSupport
-import HTTPTypes
 import Hummingbird
 
 /// A text of the pages: its key, and the values in it.

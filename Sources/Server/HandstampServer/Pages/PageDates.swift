@@ -1,7 +1,6 @@
 #if Server
 import Foundation
 import HandstampCore
-import HandstampPages
 
 /// Writes times in the words of a language.
 struct PageDates: Sendable {

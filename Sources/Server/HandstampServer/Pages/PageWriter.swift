@@ -1,8 +1,7 @@
 #if Server
 import Foundation
-import HandstampPages
-import HandstampSupport
 import HTTPTypes
+import HandstampSupport
 import Hummingbird
 import NIOCore
 

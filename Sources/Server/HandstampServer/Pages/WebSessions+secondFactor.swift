@@ -1,9 +1,8 @@
 #if Server
+import HTTPTypes
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
 import HandstampSupport
-import HTTPTypes
 import Hummingbird
 
 /// The second factor on pages: after the right password, at the same address.

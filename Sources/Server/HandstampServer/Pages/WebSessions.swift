@@ -1,10 +1,9 @@
 #if Server
 import Foundation
-import HandstampSupport
 import HTTPTypes
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 

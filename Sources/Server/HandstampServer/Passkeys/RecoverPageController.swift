@@ -1,9 +1,8 @@
 #if Server
+import HTTPTypes
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
 import HandstampSupport
-import HTTPTypes
 import Hummingbird
 
 /// `/recover`: a person without password and passkey signs in with a recovery code, beside another proof where the account takes two.

@@ -1,7 +1,6 @@
 #if Server
 import HTTPTypes
 import HandstampCore
-import HandstampPages
 import HandstampRegistry
 import Hummingbird
 

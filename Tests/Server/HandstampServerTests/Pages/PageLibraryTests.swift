@@ -4,13 +4,12 @@ import HandstampCore
 import HandstampSupport
 import Testing
 
-@testable import HandstampPages
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `The library of pages` {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("Sources/Server/HandstampPages/Templates")
+    .appendingPathComponent("Sources/Server/HandstampServer/Templates")
 
   private func texts(_ name: String) throws -> [String: String] {
     try JSONDecoder().decode([String: String].self, from: Data((PageLibrary.builtIn[name] ?? "").utf8))
