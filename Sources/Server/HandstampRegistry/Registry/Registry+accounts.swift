@@ -182,3 +182,122 @@ extension AccountRecord {
     return record
   }
 }
+
+extension Registry {
+  /// How long an account's device is known after one of its sessions there was last used.
+  public static let deviceMemory = Duration.seconds(90 * 86_400)
+
+  /// Returns whether a session of the account was used on the device within ``deviceMemory``.
+  ///
+  /// An installation draws its device ID at random, and no response of the API names those of others. So a stranger does not know
+  /// the ID of a device that is known.
+  public func knows(_ device: DeviceID, of account: AccountID, now: UnixTime) async throws(RegistryError) -> Bool {
+    guard !device.rawValue.isEmpty else { return false }
+    if try await liveItem(StoredItemID(device, of: account), now: now) != nil { return true }
+    return try await liveSessions(of: account).contains {
+      $0.client == nil && $0.device.id == device && $0.endReason(at: now) == nil
+    }
+  }
+
+  /// The change that remembers the device of a session; `nil` for the session of another client, which has no device, and for one in a
+  /// borrowed browser.
+  ///
+  /// - Parameter isOut: whether its session was ended from elsewhere. The owner is told when it signs in again.
+  func remembering(
+    _ row: SessionRow, isOut: Bool = false
+  ) async throws(RegistryStoreError) -> RegistryChange? {
+    guard row.client == nil, !row.isBorrowed, !row.device.id.rawValue.isEmpty else { return nil }
+    let id = StoredItemID(row.device.id, of: row.account)
+    var payload = isOut ? Registry.out : actor.language
+    // The owner does not read there now: the session has expired, or a program began it.
+    if payload == nil { payload = try await store.item(id).flatMap(Registry.languageRead) }
+    return .putItem(
+      StoredItem(
+        id: id, kind: .device, subject: row.account.rawValue, payload: payload ?? "", createdAt: row.lastSeenAt,
+        expiresAt: row.lastSeenAt.advanced(by: Registry.deviceMemory)))
+  }
+
+  /// The change after which a device is not known.
+  func forgetting(_ device: DeviceID, of account: AccountID, now: UnixTime) -> RegistryChange {
+    .putItem(
+      StoredItem(
+        id: StoredItemID(device, of: account), kind: .device, subject: account.rawValue, createdAt: now, expiresAt: now)
+    )
+  }
+
+  /// Returns whether a sign-in on this device is news to the owner.
+  func isNews(_ device: DeviceID, of account: AccountID, now: UnixTime) async throws(RegistryError) -> Bool {
+    if let item = try await liveItem(StoredItemID(device, of: account), now: now) {
+      return item.payload == Registry.out
+    }
+    return try await !knows(device, of: account, now: now)
+  }
+
+  /// The payload of a device whose session was ended from elsewhere. Otherwise it is the language that was read there, if known.
+  private static let out = "out"
+
+  static func languageRead(on device: StoredItem) -> String? {
+    device.payload.isEmpty || device.payload == out ? nil : device.payload
+  }
+}
+
+extension StoredItemID {
+  init(_ device: DeviceID, of account: AccountID) { self.init(.device, account.rawValue, device.rawValue) }
+}
+
+/// Accounts that another program keeps: the registry has only what sessions need.
+extension Registry {
+  /// Returns the record of an account that is kept elsewhere, and creates it if there is none.
+  ///
+  /// - Parameters:
+  ///   - id: the account's ID there, which becomes its ID here.
+  ///   - origin: names the place, so that an account of the registry's own is never taken for one of the other program.
+  ///   - username: for a new record.
+  /// - Throws: ``RegistryError/accountClosed`` if the account was deleted or closed here.
+  public func adopt(
+    _ id: AccountID, of origin: String, username: String, now: UnixTime
+  ) async throws(RegistryError) -> AccountRecord {
+    let identity = ExternalIdentity(issuer: origin, subject: id.rawValue)
+    for _ in 0..<Registry.attempts {
+      do throws(RegistryError) {
+        guard let record = try await account(id) else {
+          let record = AccountRecord(
+            id: id, email: nil, identity: identity, username: username, passwordHash: nil, createdAt: now)
+          return try await create(record)
+        }
+        guard record.closedAt == nil else { throw .accountClosed }
+        guard record.identity == identity else { throw .unavailable("an account of the server's own has this ID") }
+        return record
+      } catch {
+        // Another request did the same: read again.
+        guard error == .emailTaken else { throw error }
+      }
+    }
+    throw Registry.contention
+  }
+
+  /// Ends an account's sessions except `kept`, and refuses sign-ins that were checked before, in one write, because its
+  /// password or another credential has changed elsewhere. An unknown account has no sessions, which is not an error.
+  public func credentialsChanged(
+    of id: AccountID, keeping kept: SessionID? = nil, now: UnixTime
+  ) async throws(RegistryError) -> [SessionRow] {
+    for _ in 0..<Registry.attempts {
+      guard let record = try await account(id) else { return [] }
+      var changed = record
+      // Browsers that signed in before are signed out, too.
+      changed.credentialsChangedAt = now
+      do throws(RegistryError) {
+        return try await end(
+          .revoked, now: now, keeping: kept,
+          with: [
+            .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: id, at: now),
+          ] + TakeBack.pending.changes(of: id),
+          events: [RegistryEvent(kind: .credentialChange, account: id, session: kept, at: now)]
+        ) { () throws(RegistryStoreError) in try await store.sessions(of: id).filter { $0.id != kept } }
+      } catch {
+        guard error == .accountChanged else { throw error }
+      }
+    }
+    throw Registry.contention
+  }
+}
