@@ -223,4 +223,121 @@ extension SessionServer: CustomStringConvertible, CustomReflectable {
   public var description: String { "session server of \(configuration.issuer)" }
   public var customMirror: Mirror { Mirror(self, children: ["issuer": configuration.issuer]) }
 }
+
+extension SessionServer {
+  /// Ends the sessions of an account whose password has changed in the app's ``AccountDirectory``, and refuses sign-ins with
+  /// the former password that are in flight.
+  ///
+  /// - Parameter kept: a session that stays, such as the one that changed the password.
+  /// - Returns: how many sessions ended.
+  @discardableResult
+  public func credentialsChanged(
+    of account: AccountID, keeping kept: SessionID? = nil
+  ) async throws(RegistryError) -> Int {
+    let ended = try await registry.credentialsChanged(of: account, keeping: kept, now: clock.now)
+    recorder.announceChange(account)
+    return recorder.recordEnd(ended, logger: configuration.logger)
+  }
+
+  /// Ends the sessions of an account that was deleted from the app's ``AccountDirectory``. Its ID cannot sign in again.
+  ///
+  /// - Returns: how many sessions ended.
+  @discardableResult
+  public func accountDeleted(_ account: AccountID) async throws(RegistryError) -> Int {
+    for _ in 0..<Registry.attempts {
+      guard let record = try await registry.account(account) else { return 0 }
+      do throws(RegistryError) {
+        let ended = try await registry.deleteAccount(record, now: clock.now)
+        recorder.announceChange(account)
+        return recorder.recordEnd(ended, logger: configuration.logger)
+      } catch {
+        guard error == .accountChanged else { throw error }
+      }
+    }
+    throw Registry.contention
+  }
+
+  /// Returns the clients that are configured no more and have live sessions in a store, with how many.
+  package func missingClients(in registry: Registry) async throws(RegistryError) -> [String: Int] {
+    try await registry.clientSessions().filter { !clients.knows($0.key) }
+  }
+
+  /// Returns the operations of administrators on this server. Its event streams report the changes at once.
+  ///
+  /// - Parameter actor: who is named in the audit log.
+  public func administration(by actor: AuditActor) -> Administration {
+    var known = configuration
+    known.mail.link = known.mail.link ?? MailSettings.ownLink(at: known.issuer)
+    return Administration(
+      registry.acting(as: actor), configuration: known, passwords: passwords, hasDirectory: directory != nil,
+      hasMailer: mailer != nil, sendsWebhooks: configuration.webhookNetwork != nil, now: { [clock] in clock.now },
+      announce: { [recorder, configuration] account, ended in
+        recorder.announceChange(account)
+        recorder.recordEnd(ended, logger: configuration.logger)
+      }, knows: { [clients] in clients.knows($0) })
+  }
+}
+
+extension SessionServer {
+  /// Replaces the settings of a server that ``run(host:port:stoppingOnSignals:onReady:)`` or ``start(host:port:)`` has started.
+  /// Requests in flight and open event streams continue with the former ones; connections stay open, and no limit is forgotten
+  /// unless it changes.
+  ///
+  /// Not replaced, because they cannot change while a server runs: ``ServerConfiguration/issuer``,
+  /// ``ServerConfiguration/mountPath``, ``ServerConfiguration/clientID``, ``ServerConfiguration/former``, ``MailSettings/jitter``, the listener, the
+  /// clocks, the logger, and how and how many passwords are hashed. Routes in an app's own router keep their settings.
+  ///
+  /// - Parameters:
+  ///   - registry: the server's store and master keys, perhaps with other limits.
+  ///   - mailer: another one, or the same; `nil` only if the server began without one.
+  /// - Throws: like the initializer, and ``ServerConfigurationError/mailerCannotChange``; the former settings then remain.
+  public func reload(
+    _ configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
+    apple: AppleSignIn? = nil
+  ) async throws {
+    guard (mailer == nil) == (self.mailer == nil) else { throw ServerConfigurationError.mailerCannotChange }
+    let running = self.configuration
+    var configuration = configuration
+    configuration.issuer = running.issuer
+    configuration.hasIssuerSlash = running.hasIssuerSlash
+    configuration.mountPath = running.mountPath
+    configuration.clientID = running.clientID
+    configuration.listener = running.listener
+    configuration.former = running.former
+    configuration.logger = running.logger
+    configuration.now = running.now
+    configuration.uptime = running.uptime
+    configuration.boot = running.boot
+    let server = try await SessionServer(
+      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, transport: transport,
+      accounts: directory, middlewares: middlewares, continuing: current)
+    reloaded.replace(by: server)
+  }
+
+  /// Reads the files of the certificate now, and logs whether a new one is in use or cannot be used.
+  package func reloadCertificate() { reloaded.identity.withLock { $0 }?.reload(isAsked: true) }
+
+  /// The server with the settings in use.
+  package var current: SessionServer { reloaded.server ?? self }
+}
+
+/// The server after the last reload; empty before the first.
+final class ReloadedServer: Sendable {
+  private struct Content {
+    var server: SessionServer
+    var responder: any HTTPResponder<ServerContext>
+  }
+
+  private let content = Locked<Content?>(nil)
+  /// The certificate of the running listener, which settings do not change.
+  let identity = Locked<TLSIdentity?>(nil)
+
+  var server: SessionServer? { content.withLock { $0?.server } }
+  var responder: (any HTTPResponder<ServerContext>)? { content.withLock { $0?.responder } }
+
+  func replace(by server: SessionServer) {
+    let next = Content(server: server, responder: server.responder)
+    content.withLock { $0 = next }
+  }
+}
 #endif

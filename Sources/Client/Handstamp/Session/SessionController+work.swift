@@ -155,3 +155,101 @@ extension SessionController {
     for timer in timers.keys where !machine.isWaiting(for: timer) { timers.removeValue(forKey: timer)?.cancel() }
   }
 }
+
+/// Tracks the last use of the session.
+extension SessionController {
+  /// Records that the session was used, which restarts the idle limit: nothing else does, see ``SessionPolicy/idleLimit``.
+  /// Cheap enough for every touch event, from any thread: it reads a clock and takes a small lock, and enters the actor once a
+  /// second at most. Without an idle limit it does nothing.
+  public nonisolated func updateSessionActivity() {
+    guard let step = activityStep else { return }
+    let now = clock.uptime()
+    if lastUse.withLock({ $0.isDue(at: now, every: step) }) { Task { await self.reportActivity() } }
+  }
+
+  /// Reports the use of the session to the machine, which may be a moment ago: the first time, which kept the session from
+  /// ending, and the last.
+  func reportActivity() {
+    // There is no session yet: the time is kept until one is restored.
+    guard machine.session != nil else { return }
+    let use = lastUse.withLock { use in
+      defer { (use.first, use.last) = (nil, nil) }
+      return use
+    }
+    let now = clock.now()
+    for used in [use.first, use.last].compactMap({ $0 }) {
+      let ago = max(.zero, now.uptime - used)
+      post(.activity, at: Moment(boot: now.boot, uptime: now.uptime - ago, wall: now.wall.advanced(by: .zero - ago)))
+    }
+  }
+
+  struct LastUse: Sendable {
+    /// The first and the last time that have not been reported to the machine.
+    var first: Duration?
+    var last: Duration?
+    /// The last report; `nil` before the first.
+    var reportedAt: Duration?
+
+    /// Notes a use, and returns whether it is to be reported now. Only such a use costs a task.
+    mutating func isDue(at now: Duration, every step: Duration) -> Bool {
+      if first == nil { first = now }
+      last = now
+      if let reportedAt, reportedAt <= now, now - reportedAt < step { return false }
+      reportedAt = now
+      return true
+    }
+  }
+}
+
+extension SessionController {
+  /// Returns when all events so far are in the audit log. For programs that are about to exit.
+  public func flushAuditLog() async {
+    if audit == nil { return }
+    await withCheckedContinuation { continuation in
+      guard case .enqueued = auditWork.yield({ continuation.resume() }) else { return continuation.resume() }
+    }
+  }
+
+  /// Records an event outside the session's rules, such as a clean-up or a switch of accounts, in order.
+  package nonisolated func record(_ entry: AuditEntry) {
+    if let audit { auditWork.yield { await audit.record(entry) } }
+  }
+}
+
+/// Changes of the session that a response to a request brings, or the app.
+extension SessionController {
+  /// Stores the profile of the session in use.
+  nonisolated func update(_ profile: Profile) async throws(SessionError) {
+    for await state in states where state != .restoring { break }
+    switch state {
+    case .restoring: throw .cancelled
+    case .signedOut(let reason): throw .signedOut(reason)
+    case .unavailable(let error): throw error
+    case .signedIn(let facts):
+      let waiter = nextWaiter()
+      _ = try await command(waiter, .identified(waiter, facts.id, profile)).get()
+    }
+  }
+
+  /// Replaces `old` with `new`. Returns the credential in use instead if that was no longer `old`.
+  func renew(_ session: SessionID, from old: Credential, to new: Credential) async -> Credential? {
+    let waiter = nextWaiter()
+    guard case .success(.renewedElsewhere) = await command(waiter, .renewed(waiter, session, from: old, to: new)) else {
+      return nil
+    }
+    return machine.access?.credential
+  }
+
+  /// Ends a session that the server has ended, and waits until the end is stored and published.
+  nonisolated func endHere(_ session: SessionID, reason: EndReason) async {
+    await sessionDidEnd(session, reason: reason)
+    for await state in states {
+      guard case .signedIn(let now) = state, now.id == session else { break }
+    }
+  }
+
+  /// The error of a request that the fence stopped.
+  nonisolated var fenceError: SessionError {
+    if case .signedOut(let reason) = state { .signedOut(reason) } else { .signedOut(.replaced) }
+  }
+}

@@ -1,7 +1,7 @@
 public import Foundation
-public import Logging
 @_exported public import HandstampCore
 import HandstampSupport
+public import Logging
 public import Observation
 
 /// One account's session, observable by a user interface: the type that an app's views name.
@@ -364,3 +364,20 @@ extension SessionError {
     }
   }
 }
+
+/// The state of a value that is loaded.
+public enum Loadable<Value: Sendable>: Sendable {
+  /// Loading has not begun.
+  case notInitiated
+  case loading
+  case success(Value)
+  case failure(SessionError)
+
+  /// The loaded value; `nil` in every other case.
+  public var value: Value? {
+    if case .success(let value) = self { value } else { nil }
+  }
+}
+
+extension Loadable: Equatable where Value: Equatable {}
+extension Loadable: Hashable where Value: Hashable {}

@@ -1,4 +1,13 @@
+import Foundation
 public import HandstampCore
+import HandstampSupport
+
+#if canImport(FoundationNetworking)
+import Foundation
+public import FoundationNetworking
+#else
+public import Foundation
+#endif
 
 /// The cookies of one account at one site (RFC 6265). Never the process-wide storage, which all accounts would share.
 public struct CookieJar: Sendable, Hashable {
@@ -143,5 +152,103 @@ private enum CookiePrefix {
     if name.hasPrefix("__secure-") || name.hasPrefix("__http-") { return cookie.isSecure && address.isTrustworthy }
     guard name.hasPrefix("__host-") else { return true }
     return cookie.isSecure && address.isTrustworthy && cookie.isHostOnly && hasPath
+  }
+}
+
+/// The cookies of the system's own storages.
+extension CookieJar {
+  /// Creates a jar with cookies of a cookie storage or of a web view, in their order, such as `HTTPCookieStorage.shared.cookies ?? []`.
+  ///
+  /// Of two with the same name, domain and path the later one counts. Those that no request can carry are left out, such as one with a line
+  /// break, and those beyond ``countLimit``. A storage does not tell when a cookie was first set: ``Cookie/createdAt`` is the same for all.
+  /// Ports, and the rule for requests that begin at other sites (`SameSite`), do not apply to a session's own requests, and are dropped.
+  public init(_ cookies: [HTTPCookie]) {
+    self.init()
+    for cookie in cookies.compactMap({ Cookie($0) }) { putBack(cookie) }
+    keep(Array(self.cookies.prefix(CookieJar.countLimit)))
+  }
+}
+
+extension Cookie {
+  /// `nil` if no request can carry it.
+  init?(_ cookie: HTTPCookie) {
+    guard !cookie.name.isEmpty, !cookie.name.utf8.contains(UInt8(ascii: "=")),
+      cookie.name.utf8.count + cookie.value.utf8.count <= SetCookie.sizeLimit,
+      [cookie.name, cookie.value, cookie.domain, cookie.path].allSatisfy({ $0.utf8.allSatisfy(Cookie.isPlain) })
+    else { return nil }
+    let isForDomain = cookie.domain.hasPrefix(".")
+    let domain = HostName.canonical(isForDomain ? String(cookie.domain.dropFirst()) : cookie.domain)
+    let milliseconds = cookie.expiresDate.map { ($0.timeIntervalSince1970 * 1000).rounded() }
+    self.init(
+      name: cookie.name, value: Secret(cookie.value), domain: domain,
+      isHostOnly: !isForDomain || DomainRules.isBroad(domain), path: cookie.path.hasPrefix("/") ? cookie.path : "/",
+      expires: milliseconds.flatMap { Int64(exactly: $0) }.map { UnixTime(milliseconds: $0) },
+      isSecure: cookie.isSecure, isHTTPOnly: cookie.isHTTPOnly, createdAt: UnixTime(milliseconds: 0))
+  }
+
+  /// Whether a byte can be part of a cookie in a header, and in a jar's text.
+  private static func isPlain(_ byte: UInt8) -> Bool { byte >= 32 && byte != 127 && byte != UInt8(ascii: ";") }
+}
+
+/// The format of a jar in the vault: one line per cookie, with fields separated by tabs, which no cookie contains.
+extension CookieJar {
+  private static let head = "handstamp-jar 1"
+
+  /// The jar in its storage format.
+  public var text: Secret {
+    let lines = cookies.map { cookie in
+      [
+        cookie.name, cookie.value.withExposed { $0 }, cookie.domain, cookie.path,
+        cookie.expires.map { String($0.milliseconds) } ?? "", String(cookie.createdAt.milliseconds),
+        (cookie.isHostOnly ? "h" : "") + (cookie.isSecure ? "s" : "") + (cookie.isHTTPOnly ? "o" : ""),
+      ].joined(separator: "\t")
+    }
+    return Secret(([CookieJar.head] + lines).joined(separator: "\n"))
+  }
+
+  /// Parses the format of ``text``; `nil` for any other text. Lines that are not cookies are skipped, as are fields that a
+  /// later version added.
+  public init?(_ text: Secret) {
+    let lines = text.withExposed { $0.utf8.split(separator: 10).map { String(decoding: $0, as: UTF8.self) } }
+    guard lines.first == CookieJar.head else { return nil }
+    self.init()
+    keep(lines.dropFirst().compactMap(Cookie.init(line:)).prefix(CookieJar.countLimit).map { $0 })
+  }
+
+  /// Parses the cookies of a session; `nil` for an access token, and for the format of a later version.
+  public init?(_ credential: Credential) {
+    guard case .cookies(let text) = credential else { return nil }
+    self.init(text)
+  }
+}
+
+extension Cookie {
+  fileprivate init?(line: String) {
+    let fields = line.utf8.split(separator: 9, omittingEmptySubsequences: false).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    guard fields.count >= 7, !fields[0].isEmpty, let created = Int64(fields[5]) else { return nil }
+    guard fields[4].isEmpty || Int64(fields[4]) != nil else { return nil }
+    self.init(
+      name: fields[0], value: Secret(fields[1]), domain: fields[2], isHostOnly: fields[6].contains("h"),
+      path: fields[3], expires: Int64(fields[4]).map(UnixTime.init(milliseconds:)),
+      isSecure: fields[6].contains("s"), isHTTPOnly: fields[6].contains("o"),
+      createdAt: UnixTime(milliseconds: created))
+  }
+}
+
+/// The names of hosts.
+enum HostName {
+  /// Returns the one spelling of a host: international names in ASCII (UTS 46), IPv6 addresses in short (RFC 5952) without brackets, and
+  /// letters in lower case.
+  static func canonical(_ host: String) -> String {
+    let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
+    let text = isBracketed ? String(host.dropFirst().dropLast()) : host
+    if let address = AddressBytes.parse(text).flatMap(AddressBytes.text(ofIPv6:)) { return address }
+    guard text.utf8.contains(where: { $0 > 127 }) else { return text.lowercased() }
+    var parts = URLComponents()
+    parts.scheme = "https"
+    parts.host = text
+    return (parts.encodedHost ?? text).lowercased()
   }
 }

@@ -34,3 +34,9 @@ public enum IncomingMessage: Sendable, Hashable {
   /// A ping or a pong.
   case heartbeat
 }
+
+/// One message of a ``MessageConnection``.
+public enum WireMessage: Sendable, Hashable {
+  case text(String)
+  case bytes([UInt8])
+}

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// The content of an account's vault: the session, and the tombstones of ended ones.
 public struct VaultEntry: Sendable, Hashable {
   /// Incremented by every write.
@@ -252,5 +254,19 @@ public struct DeliveryDelay: Sendable, Hashable {
   /// Returns the delay after the next attempt.
   package static func next(after delay: DeliveryDelay?, at now: Moment) -> DeliveryDelay {
     DeliveryDelay(attempts: min(delay?.attempts ?? 0, 1000) + 1, last: now)
+  }
+}
+
+extension String {
+  /// Whether two URLs name the same server: they differ at most in the case of scheme and host, the usual port, a dot at the end of
+  /// the host, and slashes at the end.
+  package func isSameServer(as other: String) -> Bool { self == other || serverName == other.serverName }
+
+  private var serverName: String {
+    guard let url = WebURL(self) else { return self }
+    let host = url.origin.host.hasSuffix(".") ? String(url.origin.host.dropLast()) : url.origin.host
+    var path = url.path
+    while path.hasSuffix("/") { path.removeLast() }
+    return Origin(scheme: url.origin.scheme, host: host, port: url.origin.port).text + path
   }
 }

@@ -59,3 +59,31 @@ extension Unicode.Scalar {
     properties.isWhitespace || properties.isDefaultIgnorableCodePoint || self == "\u{2800}"
   }
 }
+
+extension String {
+  /// The text of `bytes`; `nil` if they are not UTF-8. The standard library's `init(validating:as:)` needs iOS 18.
+  package init?(utf8Bytes bytes: some Collection<UInt8>) { self.init(utf8Bytes: Array(bytes)) }
+
+  // Arrays, as in ``Base64URL``.
+  package init?(utf8Bytes bytes: [UInt8]) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    // Invalid UTF-8 was replaced by U+FFFD, whose bytes differ.
+    guard text.utf8.elementsEqual(bytes) else { return nil }
+    self = text
+  }
+}
+
+/// The classes of ASCII characters. Bytes of other characters are in none.
+extension UInt8 {
+  /// `0` to `9`.
+  @inlinable package var isDigit: Bool { 0x30 <= self && self <= 0x39 }
+  /// `a` to `z`.
+  @inlinable package var isLowercaseLetter: Bool { 0x61 <= self && self <= 0x7A }
+  /// `a` to `z` and `A` to `Z`.
+  @inlinable package var isLetter: Bool { (self | 0x20).isLowercaseLetter }
+  @inlinable package var isAlphanumeric: Bool { isLetter || isDigit }
+  /// Letters, digits, and `-._~`, which URLs never escape (RFC 3986 section 2.3).
+  @inlinable package var isUnreserved: Bool {
+    isAlphanumeric || self == 0x2D || self == 0x2E || self == 0x5F || self == 0x7E
+  }
+}

@@ -1,4 +1,5 @@
 #if Command
+import Crypto
 import Foundation
 import Handstamp
 import HandstampCommandLine
@@ -73,6 +74,65 @@ struct IdentityTokenFile: Sendable {
       }
       // A computer may sleep meanwhile.
       try? await Task.sleep(for: min(max(pause, .seconds(1)), .seconds(300)))
+    }
+  }
+}
+
+extension IdentityTokenFile {
+  /// The name of a file after its prefix: `ACCOUNT-NAMESPACE-PROCESS-START-RANDOM`. The numbers have the base 36, and are
+  /// empty if the system does not tell.
+  struct Name {
+    /// ``digest(of:)``.
+    var account: String
+    /// With its start and its namespace: another process may have the ID later, and containers may share the home.
+    var process = ProcessIdentity.current
+
+    init(account: String) { self.account = account }
+
+    init?(_ text: some StringProtocol) {
+      let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+      guard parts.count >= 5, let id = Int32(parts[2], radix: 36) else { return nil }
+      account = String(parts[0])
+      process = ProcessIdentity(
+        id: id, startedAt: UInt64(parts[3], radix: 36), namespace: UInt64(parts[1], radix: 36))
+    }
+
+    var text: String {
+      let space = process.namespace.map { String($0, radix: 36) } ?? ""
+      let start = process.startedAt.map { String($0, radix: 36) } ?? ""
+      let random = String(UInt64.random(in: 0 ... .max), radix: 36)
+      return [account, space, String(process.id, radix: 36), start, random].joined(separator: "-")
+    }
+
+    static func digest(of account: AccountID) -> String {
+      Hexadecimal.text(SHA256.hash(data: Array(account.rawValue.utf8)).prefix(8))
+    }
+  }
+
+  /// The paths of files whose handstamp was killed.
+  static func left(in home: Home) -> [String] {
+    all(in: home).filter { path, name in
+      if name?.process.hasEnded == true { return true }
+      // That of a running program is written more often.
+      return FileFacts(path).map { $0.changedAt.timeIntervalSinceNow < -86_400 } ?? false
+    }.map(\.0)
+  }
+
+  /// Removes the files of programs whose handstamp was killed. Returns how many.
+  @discardableResult
+  static func removeLeft(in home: Home) -> Int { left(in: home).count { unlink($0) == 0 } }
+
+  /// Removes the account's files, and those of killed programs.
+  static func remove(of account: AccountID, in home: Home) {
+    let digest = Name.digest(of: account)
+    for (path, name) in all(in: home) where name?.account == digest { unlink(path) }
+    removeLeft(in: home)
+  }
+
+  private static func all(in home: Home) -> [(String, Name?)] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: home.path)) ?? []
+    return names.filter { $0.hasPrefix(prefix) }.sorted().map {
+      ("\(home.path)/\($0)", Name($0.dropFirst(prefix.count)))
     }
   }
 }

@@ -3,6 +3,8 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCommandLine
+import HandstampCore
+import HandstampSupport
 
 struct CredentialHelper: SessionCommand {
   static let configuration = CommandConfiguration(
@@ -204,5 +206,140 @@ struct CredentialRequest {
     Terminal.say("the token is not for \(host)")
     Terminal.say("hint: \(destination == nil ? "use https" : "add --host \(shellWord(host))")")
   }
+}
+
+/// `handstamp credential-helper docker`: the protocol of docker-credential-helpers. Docker shows users the helper's stdout,
+/// even if the helper fails.
+extension CredentialHelper {
+  private struct Credentials: Codable {
+    var ServerURL: String
+    var Username: String
+    var Secret: String
+  }
+
+  /// Docker recognizes this exact text, and then tries the registry without credentials.
+  private static let notFound = "credentials not found in native keychain"
+
+  func answerDocker(_ action: String, _ hosts: [NamedHost], in installation: Installation) async throws {
+    switch action {
+    case "get":
+      do {
+        try await getForDocker(
+          HelperInput.all().trimmed, hosts, in: installation)
+      } catch let refusal as CommandError {
+        Terminal.out("\(refusal.message.onOneLine); \(refusal.hint.onOneLine)")
+        throw refusal
+      }
+    case "store": try await storeForDocker(hosts, in: installation)
+    case "erase":
+      // docker logout concerns one registry; the session may serve others.
+      _ = try HelperInput.all()
+    case "list":
+      let listed = hosts.map { ($0.text, username) }
+      Dictionary(listed) { first, _ in first }.writeJSON()
+    case "version": Terminal.out("docker-credential-handstamp \(CommandProgram.version)")
+    default:
+      throw CommandError(
+        .usage, "unknown docker action \"\(action.onOneLine)\"", hint: "use get, store, erase or list")
+    }
+  }
+
+  private func getForDocker(
+    _ server: String, _ hosts: [NamedHost], in installation: Installation
+  ) async throws {
+    guard !server.isEmpty else {
+      throw CommandError(.usage, "no server URL on stdin", hint: "pipe it in, as docker does: echo URL | handstamp …")
+    }
+    guard server.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+      throw CommandError(
+        .usage, "stdin is not a server URL", hint: "pipe it in alone, as docker does: echo URL | handstamp …")
+    }
+    // A list of accounts that cannot be read is no reason to try the registry without credentials.
+    if !HandedToken.isSet { _ = try await installation.book() }
+    let given = try await token(in: installation) { TokenDestination.isAllowed(server, hosts, own: $0) }
+    guard let given else {
+      Terminal.out(CredentialHelper.notFound)
+      throw ExitCode(1)
+    }
+    given.secret.withExposed {
+      Credentials(ServerURL: server, Username: username, Secret: $0).writeJSON()
+    }
+  }
+
+  /// Handles the credentials that docker login asks to store. For served registries they are the token itself, or whatever the
+  /// user typed in its place.
+  private func storeForDocker(_ hosts: [NamedHost], in installation: Installation) async throws {
+    let text = try HelperInput.all()
+    guard let asked = try? JSONDecoder().decode(Credentials.self, from: Data(text.utf8)) else {
+      throw CommandError(.usage, "cannot parse the credentials on stdin", hint: "pipe them in as JSON, as docker does")
+    }
+    guard await !TokenDestination.isAllowed(asked.ServerURL, hosts, own: own(in: installation)) else { return }
+    let refusal = CommandError(
+      .failure, "cannot store credentials for \(asked.ServerURL.onOneLine)",
+      hint: "configure another helper for that registry, under credHelpers in docker's config.json")
+    Terminal.out("\(refusal.message); \(refusal.hint)")
+    throw refusal
+  }
+}
+
+/// `handstamp credential-helper keyring`: the command line of Python's keyring, as pip and uv run it: `keyring get URL USERNAME`, and
+/// `keyring --mode creds --output json get URL [USERNAME]`.
+extension CredentialHelper {
+  func answerKeyring(_ words: [String], _ hosts: [NamedHost], in installation: Installation) async throws {
+    switch (words.first, words.count) {
+    case ("get", 2), ("get", 3):
+      try await getForKeyring(words[1], words.count == 3 ? words[2] : username, hosts, in: installation)
+    case ("set", 3):
+      // pip asks to store a password that the user typed. Nothing but the session is kept here.
+      guard await !TokenDestination.isAllowed(words[1], hosts, own: own(in: installation)) else { return }
+      throw CommandError(
+        .failure, "cannot store a password for \(CredentialHelper.host(of: words[1]) ?? "this address")",
+        hint: "put it into the netrc file, or pass --keyring-provider disabled for that index")
+    case ("del", 3):
+      // The session may serve others.
+      return
+    default:
+      throw CommandError(
+        .usage, "unknown keyring command \"\(words.joined(separator: " ").onOneLine)\"",
+        hint: "use get URL USERNAME, or --mode creds get URL, as pip and uv do")
+    }
+  }
+
+  private func getForKeyring(
+    _ service: String, _ user: String, _ hosts: [NamedHost], in installation: Installation
+  ) async throws {
+    let given = try await token(in: installation) { TokenDestination.isAllowed(service, hosts, own: $0) }
+    guard let given else {
+      throw CommandError(
+        .failure, "the token is not for \(CredentialHelper.host(of: service) ?? "this address")",
+        hint: CredentialHelper.hint(for: service))
+    }
+    given.secret.withExposed { show($0, for: user) }
+  }
+
+  private func show(_ token: String, for user: String) {
+    guard keyring.mode == "creds" else { return Terminal.out(token) }
+    guard keyring.output == "json" else { return Terminal.out("\(user)\n\(token)") }
+    ["username": user, "password": token].writeJSON()
+  }
+
+  private static func hint(for service: String) -> String {
+    guard let host = host(of: service) else { return "use a URL, such as https://pypi.example.org/simple/" }
+    let isInClear = service.contains("://") && !service.lowercased().hasPrefix("https://")
+    return isInClear && TokenDestination(service) == nil ? "use https" : "add --host \(shellWord(host))"
+  }
+
+  /// The host of a URL without its user and password, for messages; `nil` if there is none.
+  static func host(of address: String) -> String? {
+    let host = URLComponents(string: address.contains("://") ? address : "https://" + address)?.host ?? ""
+    // A host name has at most 253 characters.
+    return host.isEmpty || host.utf8.count > 253 ? nil : host.onOneLine
+  }
+}
+
+/// Options of the command that this one stands in for.
+struct KeyringOptions: ParsableArguments {
+  @Option(help: .hidden) var mode = "password"
+  @Option(help: .hidden) var output = "plain"
 }
 #endif

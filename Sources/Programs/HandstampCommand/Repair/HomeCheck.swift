@@ -195,4 +195,185 @@ struct HomeCheck: Sendable {
     return candidate
   }
 }
+
+/// Checks the key, the vaults, and the list of accounts.
+extension HomeCheck {
+  mutating func vaults() async {
+    let (isKeyBeside, isKeyLost) = await note()
+    let inspection: VaultInspection
+    do throws(VaultError) {
+      guard let found = try VaultInspection(of: home.vaultFolder, isKeyBeside: isKeyBeside) else { return }
+      inspection = found
+    } catch {
+      return
+    }
+    key(inspection, isKeyBeside: isKeyBeside)
+    let logs = inspection.strayLogs
+    if !logs.isEmpty, isKeyLost || isKeyBeside && inspection.keyFile == .absent {
+      let steps = logs.map { Damage.Step.renameVaultFile($0) }
+      add(
+        isKeyLost ? "key_store" : "key_file", "the key of \(logs.count) file(s) of audit logs is missing", .fix, steps)
+    }
+    var handles: [String: String] = [:]
+    if case .success(let list) = await home.index.read() {
+      let accounts = list.accounts.filter(\.isUsable)
+      for account in accounts { handles[VaultInspection.digest(of: account.id)] = account.handle(among: accounts) }
+    }
+    for vault in inspection.vaults {
+      look(at: vault, inspection, isKeyLost: isKeyLost, handle: handles[vault.digest])
+    }
+    await list(inspection)
+  }
+
+  /// Returns whether the key is in the file beside the vaults, and whether it is known to be missing from another store.
+  private mutating func note() async -> (isKeyBeside: Bool, isKeyLost: Bool) {
+    let name = VaultKeyPlace.noteName
+    // A file its owner cannot read is reported separately; everything else may be fine.
+    if let facts = FileFacts("\(home.vaultFolder)/\(name)"), facts.isRegular, facts.mode & 0o600 != 0o600 {
+      return (false, false)
+    }
+    do throws(CommandError) {
+      let store = try home.keyStore()
+      switch store {
+      case .file: return (true, false)
+      case .secretService, .keychain:
+        do throws(VaultError) { return (false, try await store.keeper?.load() == nil) } catch {
+          return (false, false)
+        }
+      case .passphrase:
+        let isThere = FileFacts(home.vaultFolder + "/passphrase.key")?.isRegular == true
+        return (false, !isThere)
+      case .unknown(let note):
+        add(
+          "key_store",
+          "the key is kept in a place unknown to this version (\(note)), so no vault can be read",
+          .setAside, [.renameVaultFile(name)], hidesSession: true)
+        // The file beside the vaults is checked once the note is gone.
+        return (false, false)
+      }
+    } catch {
+      // If the key file exists, the note is useless.
+      let hasFile = FileFacts(home.keyFile)?.isRegular == true
+      add(
+        "key_store", "cannot read \(name), which says where the key is", hasFile ? .fix : .setAside,
+        [.renameVaultFile(name)], hidesSession: !hasFile)
+      return (hasFile, false)
+    }
+  }
+
+  private mutating func key(_ inspection: VaultInspection, isKeyBeside: Bool) {
+    guard isKeyBeside else { return }
+    let needsIt = inspection.vaults.contains { $0.condition == .keyMissing }
+    let steps = [Damage.Step.renameVaultFile("vault.key")]
+    switch inspection.keyFile {
+    case .good: break
+    // Modes and owners are reported separately; anything else may be transient.
+    case .unreadable: break
+    case .absent:
+      if needsIt {
+        add(
+          "key_file", "vault.key is missing, and the vaults open only with it or a copy of it",
+          .setAside, hidesSession: true)
+      }
+    case .damaged, .notFile:
+      let words =
+        inspection.keyFile == .damaged ? "vault.key is damaged" : "vault.key is not a file"
+      add("key_file", words, needsIt ? .setAside : .fix, steps, hidesSession: needsIt)
+    }
+  }
+
+  /// - Parameter handle: The name of its account on a command line, or `nil` if its account is unknown.
+  private mutating func look(
+    at vault: VaultInspection.Stored, _ inspection: VaultInspection, isKeyLost: Bool, handle: String?
+  ) {
+    var names = VaultInspection.filesOfKey(vault.digest)
+    // With the sealed key file gone, the note must go, too.
+    if isKeyLost, FileFacts(home.vaultFolder + "/passphrase.key")?.isRegular != true { names.append(noteOfPassphrase) }
+    let whole = names.filter { inspection.names.contains($0) }.map { Damage.Step.renameVaultFile($0) }
+    let alone = [Damage.Step.renameVaultFile(vault.name)]
+    let name = "\(vault.digest.prefix(8))….vault"
+    switch vault.condition {
+    case .sealed:
+      guard isKeyLost else { return }
+      add("key_store", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
+    case .keyMissing:
+      // A key file that is only unreadable becomes readable when its mode is fixed.
+      if case .unreadable = inspection.keyFile { return }
+      add("vault_file", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
+    case .otherKey:
+      add("vault_file", "\(name) is sealed with a different key", .setAside, whole, hidesSession: true)
+    case .otherFormat:
+      let words = "\(name) was written by another version, which can read it"
+      add("vault_file", words, .setAside, alone, hidesSession: true)
+    case .notFile: add("vault_file", "\(name) is not a file", .setAside, alone, hidesSession: true)
+    case .damaged:
+      // Signing in sets it aside.
+      if let handle {
+        add(
+          "vault_file", "\(name) is damaged", .run("handstamp login --account \(shellWord(handle))"), hidesSession: true
+        )
+      } else {
+        add("vault_file", "\(name) is damaged", .setAside, alone, hidesSession: true)
+      }
+    case .unreadable: break
+    }
+  }
+
+  /// The name of the note, if it says that a passphrase seals the key; else empty.
+  private var noteOfPassphrase: String {
+    if case .passphrase? = try? home.keyStore() { VaultKeyPlace.noteName } else { "" }
+  }
+
+  private mutating func list(_ inspection: VaultInspection) async {
+    let recovery = AccountsRecovery(of: home, inspection)
+    let rename = Damage.Step.renameVaultFile(FileAccountsIndex.fileName)
+    let path = "\(home.vaultFolder)/\(FileAccountsIndex.fileName)"
+    if let facts = FileFacts(path), facts.isRegular, facts.mode & 0o600 != 0o600, facts.owner == getuid() { return }
+    switch await home.index.read() {
+    case .failure(.corrupt):
+      add("accounts", "the list of accounts is damaged", .fix, [rename, .rebuildList], hidesSession: true)
+    case .failure:
+      guard let facts = FileFacts(path) else { return }
+      guard facts.isRegular else {
+        let words = "the list of accounts is not a file"
+        return add("accounts", words, .fix, [rename, .rebuildList], hidesSession: true)
+      }
+      // Anything else, such as too many open files, is transient.
+      guard FileAccountsIndex.isOtherFormat(in: home.vaultFolder) else { return }
+      add(
+        "accounts", "the list of accounts was written by another version, which can read it", .setAside,
+        [rename, .rebuildList], hidesSession: true)
+    case .success(let list):
+      await strays(list, recovery, inspection)
+    }
+  }
+
+  /// Reports sessions, and pending revocations, that belong to no listed account.
+  private mutating func strays(
+    _ list: AccountsList, _ recovery: AccountsRecovery, _ inspection: VaultInspection
+  ) async {
+    let strays = recovery.strays(beside: list)
+    let known = strays.filter { recovery.account(of: $0.digest) != nil }
+    if !known.isEmpty {
+      add(
+        "accounts", "\(known.count) stored session(s) are missing from the list of accounts", .fix,
+        [.rebuildList],
+        hidesSession: true)
+    }
+    let unrevoked = await recovery.countOfUnrevoked(beside: list)
+    if unrevoked > 0 {
+      add(
+        "accounts", "\(unrevoked) removed account(s) with a pending revocation are missing from the list", .fix,
+        [.rebuildList])
+    }
+    for stray in strays where recovery.account(of: stray.digest) == nil && stray.condition == .sealed {
+      add(
+        "accounts", "the session in \(stray.digest.prefix(8))….vault belongs to no known account", .setAside,
+        [.renameVaultFile(stray.name)], hidesSession: true)
+    }
+    if list.accounts.contains(where: { !$0.isUsable && ServerAddress(of: $0.id) != nil }) {
+      add("accounts", "an account on the list has no usable server", .fix, [.rebuildList])
+    }
+  }
+}
 #endif

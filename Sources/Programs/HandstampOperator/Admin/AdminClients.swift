@@ -2,6 +2,8 @@
 import ArgumentParser
 import Foundation
 import HandstampCommandLine
+import HandstampCore
+import HandstampRegistry
 import HandstampServer
 
 struct AdminClients: AsyncParsableCommand {
@@ -77,6 +79,34 @@ struct AdminClients: AsyncParsableCommand {
       let count = try file.read().count
       if output.json { return Terminal.out(json: ["clients": count]) }
       Terminal.out("ok, \(count) client(s)")
+    }
+  }
+}
+
+extension AdminClients {
+  struct Logouts: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "logouts", abstract: "list the ended sessions that a client was not told of yet",
+      discussion: """
+        the server tries again for a day; a session without a next attempt was given
+        up
+        """)
+
+    @Argument(help: "client ID") var id: String
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      let logouts = try await options.administering { try await $0.waitingLogouts(of: id) }
+      output.write(
+        "logouts", logouts,
+        [
+          Column("session", as: "SESSION", \.session.rawValue),
+          Column("endedAt", as: "ENDED", \.endedAt.description),
+          Column("failures", as: "FAILURES", \.failures),
+          Column("nextAt", as: "NEXT", none: "given up", \.nextAt?.description),
+          Column("failure", as: "WHY", none: "", \.failure),
+        ])
     }
   }
 }

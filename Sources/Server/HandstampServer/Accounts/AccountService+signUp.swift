@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import Hummingbird
 import Logging
 
 /// The account that a sign-up asks for.
@@ -291,6 +292,108 @@ extension IdentityTokens.Claims {
   /// Returns the record that marks the nonce as used for as long as its token could be sent again.
   func usedNonce(at now: UnixTime) -> OneTimeTokenRecord {
     OneTimeTokenRecord(usedNonce: identity.issuer + " " + nonce, of: identity.issuer, at: now, until: expiresAt)
+  }
+}
+
+/// The name and the address.
+extension AccountService {
+  /// - Parameter name: 1 to ``AccountRecord/maxUsername`` bytes.
+  func rename(_ owner: Owner, to name: String) async throws -> AccountRecord {
+    try await require(.rename, of: owner)
+    return try await changing(owner) { record in
+      var changed = record
+      changed.username = name
+      return try await owned(owner.caller).update(changed)
+    }
+  }
+
+  /// Asks for a mail to another address, which confirms it, and one to the present one with the news.
+  ///
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``: who reads the mails to the address owns the account. `rate_limited`.
+  func beginEmailChange(of owner: Owner, to email: EmailAddress) async throws {
+    // A mailed link to that address removes passkeys.
+    try await require(.changeEmail, of: owner)
+    try limits.take(.mails, from: owner.caller.client, about: email.normalized)
+    try await owned(owner.caller).beginEmailChange(
+      of: owner.account, to: email, by: owner.session, now: clock.now)
+    outbox.bell.signal(.look)
+  }
+
+  func cancelEmailChange(of owner: Owner) async throws {
+    try await require(.cancelEmailChange, of: owner)
+    try await owned(owner.caller).cancelEmailChange(of: owner.account.id, now: clock.now)
+  }
+
+  /// Returns the address that a mailed token gives to the account; `nil` if it is not valid, or for another account.
+  func emailChange(of owner: Owner, confirmedBy token: Secret) async throws -> EmailAddress? {
+    guard let token = self.token(token) else { return nil }
+    try limits.take(.codes, from: owner.caller.client, .own)
+    return try await registry.emailChange(of: owner.account.id, confirmedBy: token, now: clock.now)
+  }
+
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` also for a token of another account; ``RegistryError/emailTaken``.
+  func completeEmailChange(of owner: Owner, with token: Secret, in browser: BrowserSession) async throws
+    -> AccountRecord
+  {
+    try await require(.confirmEmailChange, of: owner)
+    guard let token = self.token(token) else { throw RegistryError.oneTimeTokenInvalid }
+    try limits.take(.codes, from: owner.caller.client, .own)
+    let changed = try await owned(owner.caller).completeEmailChange(with: token, by: browser, now: clock.now)
+    recorder.announceChange(changed.id)
+    outbox.bell.signal(.look)
+    return changed
+  }
+}
+
+/// Sign-in of apps. Browsers begin their sessions in ``WebSessions``.
+extension AccountService {
+  /// Signs in with an address and a password, and the one-time password that the account may ask for.
+  ///
+  /// - Throws: ``ProblemError/wrongCredentials``, ``ProblemError/accountDisabled``, `rate_limited`, ``PasswordHashError``, and as
+  ///   ``withSecondFactor(of:code:on:_:repeated:_:)``.
+  func signIn(
+    email: EmailAddress, password: Secret, code: Secret?, _ start: SessionStart, by caller: Caller
+  ) async throws -> NewSession {
+    let account = try await accounts.account(
+      PasswordAttempt(email: email, password: password, device: start.device.id, caller: caller))
+    let (registry, now) = (owned(caller), clock.now)
+    let new = try await withSecondFactor(of: account, code: code, on: start.device.id, caller) {
+      try await registry.repeatedSession(for: account, start, now: now)
+    } _: { use in
+      try await require(use.methods, of: account)
+      return try await registry.createSession(by: use, start, now: now)
+    }
+    return recordSignIn(new, as: .signIn, caller)
+  }
+
+  /// Signs in with an authenticator's answer.
+  ///
+  /// - Throws: ``PasskeyService/VerificationError``, ``ProblemError/accountDisabled``, `rate_limited`.
+  func signIn(byPasskey answer: String, _ start: SessionStart, by caller: Caller) async throws -> NewSession {
+    try await verify(
+      passkey: answer, boundTo: PasskeyService.app, mayRepeat: start.key != nil, caller
+    ) { use in
+      recordSignIn(try await owned(caller).createSession(by: use, start, now: clock.now), as: .signIn, caller)
+    }
+  }
+}
+
+extension AccountService {
+  func caller(_ request: Request, _ context: some SessionRequestContext) -> Caller {
+    Caller(
+      client: limits.client(of: request, context), logger: context.logger,
+      language: request.headers[.acceptLanguage].map { LanguageChoice.best($0, of: languages) })
+  }
+
+  /// Returns the owner whose session a request of the API belongs to.
+  ///
+  /// - Throws: ``ProblemError`` `session_ended` if the account was closed in the meantime.
+  func owner(_ request: Request, _ context: SignedInContext<some SessionRequestContext>) async throws -> Owner {
+    let session = context.session
+    return Owner(
+      account: try await registry.account(of: session), session: session.id, provenAt: session.authenticatedAt,
+      methods: session.methods,
+      caller: caller(request, context.parent))
   }
 }
 #endif

@@ -192,4 +192,146 @@ package struct PageLibrary: Sendable {
     return files
   }
 }
+
+extension PageLibrary {
+  /// The files in the folder Templates, which are part of the program. A test compares the list with the folder.
+  static let builtIn: [String: String] = [
+    "account_activity.mustache": text(PackageResources.account_activity_mustache),
+    "account_apps.mustache": text(PackageResources.account_apps_mustache),
+    "account_data.mustache": text(PackageResources.account_data_mustache),
+    "account_devices.mustache": text(PackageResources.account_devices_mustache),
+    "account_email.mustache": text(PackageResources.account_email_mustache),
+    "account_profile.mustache": text(PackageResources.account_profile_mustache),
+    "account_security.mustache": text(PackageResources.account_security_mustache),
+    "account_totp.mustache": text(PackageResources.account_totp_mustache),
+    "actions.mustache": text(PackageResources.actions_mustache),
+    "borrowed.mustache": text(PackageResources.borrowed_mustache),
+    "brand.mustache": text(PackageResources.brand_mustache),
+    "card.mustache": text(PackageResources.card_mustache),
+    "confirm.mustache": text(PackageResources.confirm_mustache),
+    "confirm_email.mustache": text(PackageResources.confirm_email_mustache),
+    "confirm_end.mustache": text(PackageResources.confirm_end_mustache),
+    "confirm_owner.mustache": text(PackageResources.confirm_owner_mustache),
+    "consent.mustache": text(PackageResources.consent_mustache),
+    "console.mustache": text(PackageResources.console_mustache),
+    "de.json": text(PackageResources.de_json),
+    "delete.mustache": text(PackageResources.delete_mustache),
+    "device_allow.mustache": text(PackageResources.device_allow_mustache),
+    "device_code.mustache": text(PackageResources.device_code_mustache),
+    "devices_list.mustache": text(PackageResources.devices_list_mustache),
+    "en.json": text(PackageResources.en_json),
+    "error.mustache": text(PackageResources.error_mustache),
+    "errors.mustache": text(PackageResources.errors_mustache),
+    "field_code.mustache": text(PackageResources.field_code_mustache),
+    "field_email.mustache": text(PackageResources.field_email_mustache),
+    "field_name.mustache": text(PackageResources.field_name_mustache),
+    "field_new_password.mustache": text(PackageResources.field_new_password_mustache),
+    "field_password.mustache": text(PackageResources.field_password_mustache),
+    "footer.mustache": text(PackageResources.footer_mustache),
+    "forgot.mustache": text(PackageResources.forgot_mustache),
+    "icon.svg": text(PackageResources.icon_svg),
+    "icons.mustache": text(PackageResources.icons_mustache),
+    "layout.mustache": text(PackageResources.layout_mustache),
+    "logout.mustache": text(PackageResources.logout_mustache),
+    "message.mustache": text(PackageResources.message_mustache),
+    "notice.mustache": text(PackageResources.notice_mustache),
+    "pages.css": text(PackageResources.pages_css),
+    "pages.js": text(PackageResources.pages_js),
+    "passkey_status.mustache": text(PackageResources.passkey_status_mustache),
+    "person.mustache": text(PackageResources.person_mustache),
+    "provider_buttons.mustache": text(PackageResources.provider_buttons_mustache),
+    "recover.mustache": text(PackageResources.recover_mustache),
+    "recovery_codes.mustache": text(PackageResources.recovery_codes_mustache),
+    "reset.mustache": text(PackageResources.reset_mustache),
+    "scopes.mustache": text(PackageResources.scopes_mustache),
+    "second_factor.mustache": text(PackageResources.second_factor_mustache),
+    "sign_in.mustache": text(PackageResources.sign_in_mustache),
+    "sign_up.mustache": text(PackageResources.sign_up_mustache),
+  ]
+
+  private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}
+
+/// Checks of an operator's files that can be parsed, and would fail without a word when their page is needed.
+extension PageLibrary {
+  private typealias Part = (place: String, name: String, text: String)
+  private typealias Tag = (kind: Substring, name: Substring)
+  private static let ofValues: Set<Substring> = ["", "#", "^", "&"]
+  private static let ofParts: Set<Substring> = [">", "<"]
+  /// The part or value without which a page cannot say what its user chose, and the words for it.
+  private static let needed = [
+    "sign_in": ("borrowed", "{{> borrowed}}"), "sign_up": ("borrowed", "{{> borrowed}}"),
+    "confirm": ("borrowed", "{{> borrowed}}"), "recover": ("borrowed", "{{> borrowed}}"),
+    "confirm_end": ("single", "field single"),
+  ]
+
+  /// - Parameters:
+  ///   - own: the operator's files.
+  ///   - files: these, and the built-in ones that they do not replace.
+  static func silentDefects(of own: [String: String], among files: [String: String]) -> [String] {
+    let standard = parts(of: builtIn)
+    let all = Dictionary(parts(of: files).map { ($0.name, $0.text) }) { $0 + $1 }
+    let values = Set(
+      standard.flatMap { tags(in: $0.text) }.filter { ofValues.contains($0.kind) }
+        .flatMap { $0.name.split(separator: ".") })
+    let included = all.values.flatMap { tags(in: $0) }.filter { ofParts.contains($0.kind) }.map { String($0.name) }
+    let used = Set(standard.map { $0.name } + included)
+    return parts(of: own).flatMap { part -> [String] in
+      var found = used.contains(part.name) ? [] : ["no page has it"]
+      if let (name, words) = needed[part.name], !has({ $0.name == name }, in: part.text, all) {
+        found.append("it has no \(words)")
+      }
+      return (found + defects(of: part.text, values, all)).map { "\(part.place): \($0)" }
+    }
+  }
+
+  /// The templates and texts of files.
+  private static func parts(of files: [String: String]) -> [Part] {
+    files.sorted { $0.key < $1.key }.flatMap { file, text -> [Part] in
+      if file.hasSuffix(".mustache") { return [(file, String(file.dropLast(9)), text)] }
+      guard file.hasSuffix(".json"), let found = try? texts(text, of: file) else { return [] }
+      return found.sorted { $0.key < $1.key }.map { ("\(file): \($0)", $0, $1) }
+    }
+  }
+
+  private static func tags(in text: String) -> [Tag] {
+    guard text.contains("{{") else { return [] }
+    return text.matches(of: /\{\{(\{?)\s*([#^&>\/<$!%]?)\s*([^\s{}]+)/).map { match in
+      (match.output.1.isEmpty ? match.output.2 : "&", match.output.3)
+    }
+  }
+
+  /// The values that the built-in templates show as they are: forms' tokens, and the server's own markup.
+  private static let unescaped = Set(
+    parts(of: builtIn).flatMap { tags(in: $0.text) }.filter { $0.kind == "&" }.map { $0.name })
+
+  private static func defects(of text: String, _ values: Set<Substring>, _ parts: [String: String]) -> [String] {
+    var defects: [String] = []
+    for (kind, name) in tags(in: text) {
+      if ofParts.contains(kind), parts[String(name)] == nil { defects.append("there is no \(name) to include") }
+      // A transform, such as `first()`, is no value.
+      guard ofValues.contains(kind), !name.contains("(") else { continue }
+      if !name.split(separator: ".").allSatisfy(values.contains) { defects.append("no page has a value \(name)") }
+      if kind == "&", !unescaped.contains(name) { defects.append("\(name) has to be escaped") }
+    }
+    for rest in text.split(separator: /(?i)<form\b/, omittingEmptySubsequences: false).dropFirst() {
+      let form = String(rest.prefix(upTo: rest.firstRange(of: /(?i)<\/form>/)?.lowerBound ?? rest.endIndex))
+      guard form.contains(/(?i)\bmethod\s*=\s*["']?post/) else { continue }
+      if has({ $0.kind == "&" && $0.name == "csrf" }, in: form, parts) { continue }
+      defects.append("a form that posts has no {{{csrf}}}")
+    }
+    let html = text.replacing(/\{\{.*?\}\}/, with: "")
+    if html.contains(/(?i)<script\b(?![^>]*\ssrc\s*=)|<style\b|<[a-z][^>]*\s(on[a-z]+|style)\s*=|javascript:/) {
+      defects.append("browsers refuse its inline script or style")
+    }
+    return defects
+  }
+
+  /// Templates that include themselves are refused before.
+  private static func has(_ isWanted: (Tag) -> Bool, in text: String, _ parts: [String: String]) -> Bool {
+    tags(in: text).contains { tag in
+      isWanted(tag) || ofParts.contains(tag.kind) && has(isWanted, in: parts[String(tag.name)] ?? "", parts)
+    }
+  }
+}
 #endif

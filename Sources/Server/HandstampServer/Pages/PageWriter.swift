@@ -1,4 +1,5 @@
 #if Server
+import Crypto
 import Foundation
 import HTTPTypes
 import HandstampSupport
@@ -198,6 +199,35 @@ struct PageWriter: Sendable {
     guard let parts = URLComponents(string: address), let scheme = parts.scheme else { return nil }
     guard ["http", "https"].contains(scheme.lowercased()), let host = parts.host else { return scheme + ":" }
     return "\(scheme)://\(host)" + (parts.port.map { ":\($0)" } ?? "")
+  }
+}
+
+/// The files that pages load. Their names change with their contents, so browsers keep them.
+struct PageAssets: Sendable {
+  private struct Asset: Sendable {
+    var body: ByteBuffer
+    var type: String
+  }
+
+  private var byName: [String: Asset] = [:]
+
+  /// Adds a file, and returns its name.
+  mutating func add(_ bytes: [UInt8], type: String, stem: String, suffix: String) -> String {
+    let name = "\(stem)-\(Base64URL.encode(SHA256.hash(data: bytes).prefix(9))).\(suffix)"
+    byName[name] = Asset(body: ByteBuffer(bytes: bytes), type: type)
+    return name
+  }
+
+  func response(_ name: String) throws(ProblemError) -> Response {
+    guard let asset = byName[name] else { throw .notFound }
+    return Response(
+      status: .ok,
+      headers: [
+        .contentType: asset.type, .cacheControl: "public, max-age=31536000, immutable",
+        .xContentTypeOptions: "nosniff",
+        .contentSecurityPolicy:
+          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; sandbox",
+      ], body: .init(byteBuffer: asset.body))
   }
 }
 #endif

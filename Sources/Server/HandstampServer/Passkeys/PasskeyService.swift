@@ -190,4 +190,69 @@ extension PasskeyRecord {
       isBackedUp: isBackedUp, transports: transports)
   }
 }
+
+/// The models of authenticators that people know by name (AAGUID, WebAuthn Level 2 section 6.1). What a response says of its model is
+/// not verified.
+enum AuthenticatorModel {
+  private static let names = [
+    "08987058cadc4b81b6e130de50dcbe96": "Windows Hello",
+    "9ddd1817af5a4672a2b93e3dd95000a9": "Windows Hello",
+    "6028b017b1d44c02b4b3afcdafc96bb2": "Windows Hello",
+    "adce000235bcc60a648b0b25f1f05503": "Chrome on Mac",
+    "bada5566a7aa401fbd9645619a55120d": "1Password",
+    "d548826e79b4db40a3d811116f7e8349": "Bitwarden",
+    "531126d6e717415c93203d9aa6981239": "Dashlane",
+    "dd4ec289e01d41c9bb8970fa845d4bf2": "iCloud Keychain",
+    "ea9b8d664d011d213ce4b6b48cb575d4": "Google Password Manager",
+    "fbfc3007154e4ecc8c0b6e020557d7bd": "iCloud Keychain",
+    "fdb141b25d84443e8a354698c205a502": "KeePassXC",
+  ]
+
+  /// Returns the name of a model; `nil` if it is not known.
+  static func name(of aaguid: [UInt8]) -> String? { names[Hexadecimal.text(aaguid)] }
+}
+
+/// The challenges of passkeys. They are not stored until they are used, so that asking for many costs strangers more than the server:
+/// a challenge is its expiry and 112 random bits, with a MAC over both, the ceremony, and the browser that got it.
+extension PasskeyService {
+  enum Ceremony: String, Sendable { case creation, request }
+
+  /// Twice the time that browsers are told: their clock starts later.
+  private static let life = RelyingParty.usualTimeout * 2
+  private static let timeSize = 6
+  private static let macSize = 12
+
+  /// - Parameter browser: what only that browser knows, or ``app``.
+  func challenge(for ceremony: Ceremony, boundTo browser: String) throws(VerificationError) -> PasskeyChallenge {
+    let expiry = UInt64(max(0, clock.now.advanced(by: PasskeyService.life).milliseconds))
+    var bytes = stride(from: 8 * (PasskeyService.timeSize - 1), through: 0, by: -8).map {
+      UInt8(truncatingIfNeeded: expiry >> UInt64($0))
+    }
+    bytes += randomBytes(PasskeyChallenge.size - PasskeyService.macSize - bytes.count)
+    guard let challenge = PasskeyChallenge(bytes + mac(bytes, ceremony, browser)) else { throw .invalid }
+    return challenge
+  }
+
+  /// Returns the challenge that a browser claims to answer, and the record of its use: once that is stored, no other answer counts.
+  ///
+  /// - Throws: ``PasskeyError/wrongChallenge`` if it has expired, or was not made for this ceremony and browser.
+  func verifyChallenge(
+    _ claimed: PasskeyChallenge?, for ceremony: Ceremony, boundTo browser: String, at now: UnixTime
+  ) throws(PasskeyError) -> (PasskeyChallenge, OneTimeTokenRecord) {
+    guard let claimed else { throw .wrongChallenge }
+    let body = Array(claimed.bytes.dropLast(PasskeyService.macSize))
+    let expiry = UnixTime(
+      milliseconds: body.prefix(PasskeyService.timeSize).reduce(Int64(0)) { $0 << 8 | Int64($1) })
+    guard constantTimeEqual(Array(claimed.bytes.suffix(PasskeyService.macSize)), mac(body, ceremony, browser)),
+      expiry > now
+    else { throw .wrongChallenge }
+    let nonce = "passkey " + Base64URL.encode(claimed.bytes)
+    return (claimed, OneTimeTokenRecord(usedNonce: nonce, at: now, until: expiry))
+  }
+
+  private func mac(_ bytes: [UInt8], _ ceremony: Ceremony, _ browser: String) -> [UInt8] {
+    registry.mint.macBytes(
+      of: "\(ceremony.rawValue) \(Base64URL.encode(bytes)) \(browser)", for: .passkeyChallenge)
+  }
+}
 #endif

@@ -1,10 +1,11 @@
 #if Server
+import CHandstampFiles
 import Crypto
 import Foundation
+import HTTPTypes
 public import HandstampCore
 import HandstampRegistry
 import HandstampSupport
-import HTTPTypes
 
 /// Which new passwords are accepted (NIST SP 800-63B section 3.1.1.2, OWASP ASVS 6.2): a least length, and none that an attacker
 /// tries first. There are no rules of composition; every character of Unicode counts.
@@ -161,5 +162,16 @@ extension ProblemError {
       .badRequest, "weak_password", "The password does not meet the requirements", detail: detail,
       reason: weakness.rawValue)
   }
+}
+
+/// The most common passwords of at least 8 characters, in lower case. The list is Django's, see NOTICE.
+enum CommonPasswords {
+  static let all = Set(
+    String(decoding: handstamp_common_passwords().buffer, as: UTF8.self).split(whereSeparator: \.isWhitespace))
+}
+
+extension handstamp_file {
+  /// The content of a file that is part of the program.
+  var buffer: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: bytes, count: count) }
 }
 #endif

@@ -1,5 +1,5 @@
-import HandstampSupport
 import HandstampCore
+import HandstampSupport
 
 /// An open file or folder, closed on `deinit`. The system calls of a vault are here and in the extensions of this class.
 /// Descriptors are not inherited by child processes, and every failure states its cause.
@@ -136,3 +136,181 @@ func asVaultError<Result>(_ body: () throws(SystemError) -> Result) throws(Vault
 }
 
 private func openAnywhere(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
+
+/// Folder operations. Names are relative to the folder as it was opened, so that no other folder can take its place
+/// between two steps.
+extension PosixFile {
+  /// Opens the folder at `path`. Returns `nil` if there is none.
+  static func folder(_ path: String) throws(VaultError) -> PosixFile? {
+    try open(path, flags: O_RDONLY | O_DIRECTORY)
+  }
+
+  /// Opens the folder at `path`, creating it and its parents if missing, accessible by their owner only.
+  static func makeFolder(_ path: String) throws(VaultError) -> PosixFile {
+    if let folder = try folder(path) { return folder }
+    if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+      let parent = try makeFolder(String(path[..<slash]))
+      do throws(SystemError) {
+        _ = try SystemCall.retried("making \(lastComponent(path))") { mkdir(path, 0o700) }
+        try parent.sync(syncing: path)
+      } catch {
+        // Made by another process meanwhile is as good.
+        if error.code != EEXIST { throw error.vaultError }
+      }
+    }
+    guard let folder = try folder(path) else { throw SystemError(attempt: "opening \(path)", code: ENOENT).vaultError }
+    return folder
+  }
+
+  private func sync(syncing path: String) throws(SystemError) {
+    _ = try SystemCall.retried("syncing the folder of \(lastComponent(path))") { fsync(descriptor) }
+  }
+
+  /// Opens a file without following symbolic links. Returns `nil` if there is none. A pipe in its place does not block.
+  func open(_ name: String, flags: Int32) throws(VaultError) -> PosixFile? {
+    do throws(SystemError) { return try openAlways(name, flags: flags) } catch {
+      if error.code == ENOENT { return nil }
+      throw error.vaultError
+    }
+  }
+
+  /// Creates a new file, readable by its owner only, regardless of the process's umask.
+  func create(_ name: String) throws(VaultError) -> PosixFile {
+    do throws(SystemError) {
+      let file = try openAlways(name, flags: O_WRONLY | O_CREAT | O_EXCL)
+      _ = try SystemCall.retried("setting the mode of \(name)") { fchmod(file.descriptor, 0o600) }
+      return file
+    } catch {
+      throw error.vaultError
+    }
+  }
+
+  /// Whether there is something under this name in the folder. Needs no descriptor.
+  func contains(_ name: String) -> Bool {
+    var status = stat()
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+  }
+
+  /// Whether there is something under this name in the folder that is not a regular file, such as a symbolic link or a socket.
+  func isOtherThanFile(_ name: String) -> Bool { status(of: name)?.isRegular == false }
+
+  /// Returns the metadata of what is under this name, or `nil` if that is nothing.
+  func status(of name: String) -> FileStatus? {
+    var status = stat()
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStatus(status) : nil
+  }
+
+  /// Opens a file to read and write it, and makes it when it is not there.
+  func openOrCreate(_ name: String, flags: Int32 = 0) throws(VaultError) -> PosixFile {
+    do throws(SystemError) { return try openAlways(name, flags: O_RDWR | O_CREAT | flags) } catch {
+      throw error.vaultError
+    }
+  }
+
+  private func openAlways(_ name: String, flags: Int32) throws(SystemError) -> PosixFile {
+    let (new, lender) = try SpareDescriptors.opening(with: spares) { () throws(SystemError) in
+      try SystemCall.retried("opening \(name)") {
+        openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+      }
+    }
+    return PosixFile(descriptor: new, lender: lender)
+  }
+
+  /// Returns the same folder with spare descriptors.
+  func withSpares() throws(VaultError) -> PosixFile {
+    let spares = try asVaultError { () throws(SystemError) in try SpareDescriptors(like: descriptor) }
+    return PosixFile(
+      descriptor: try checked("keeping a folder open") { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }, spares: spares)
+  }
+
+  /// Replaces `target` with `name` atomically.
+  func rename(_ name: String, to target: String) throws(VaultError) {
+    try checked("replacing \(target)") { renameat(descriptor, name, descriptor, target) }
+  }
+
+  /// Creates or replaces `name` with a file of `bytes`. A crash at any instant leaves the old file or the new one; the new one
+  /// is durable once the folder is synced, too.
+  ///
+  /// - Parameters:
+  ///   - partial: the name of the file until it is complete. One under this name was left behind by a process that died.
+  ///   - content: what is written, for errors: "the sealed key".
+  ///   - beforeReplacing: runs once the new file is durable.
+  func replace(
+    _ name: String, with bytes: [UInt8], partial: String, content: String,
+    beforeReplacing: () throws(VaultError) -> Void = {}
+  ) throws(VaultError) {
+    try remove(partial)
+    do throws(VaultError) {
+      let file = try create(partial)
+      try file.write(bytes, attempt: "writing \(content)")
+      try file.sync(attempt: "syncing \(content)")
+      try beforeReplacing()
+      try rename(partial, to: name)
+    } catch {
+      try? remove(partial)
+      throw error
+    }
+  }
+
+  /// Creates `name` with `bytes`, completely or not at all. Returns `false` and leaves the file as it is if there is one. The name is
+  /// durable once the folder is synced, too.
+  ///
+  /// - Parameters: those of ``replace(_:with:partial:content:beforeReplacing:)``.
+  func add(_ name: String, with bytes: [UInt8], partial: String, content: String) throws(VaultError) -> Bool {
+    defer { try? remove(partial) }
+    let file = try create(partial)
+    try file.write(bytes, attempt: "writing \(content)")
+    try file.sync(attempt: "syncing \(content)")
+    return try link(partial, as: name)
+  }
+
+  /// Gives `name` a second name. Returns `false` without doing anything if that name is taken.
+  func link(_ name: String, as second: String) throws(VaultError) -> Bool {
+    do throws(SystemError) {
+      _ = try SystemCall.retried("linking \(second)") { linkat(descriptor, name, descriptor, second, 0) }
+      return true
+    } catch {
+      if error.code == EEXIST { return false }
+      throw error.vaultError
+    }
+  }
+
+  /// Removes `name` if it exists.
+  func remove(_ name: String) throws(VaultError) {
+    do throws(SystemError) {
+      _ = try SystemCall.retried("removing \(name)") { unlinkat(descriptor, name, 0) }
+    } catch {
+      if error.code != ENOENT { throw error.vaultError }
+    }
+  }
+
+  /// Returns the names of all files in the folder.
+  func names() throws(VaultError) -> [String] {
+    let (own, lender) = try asVaultError { () throws(SystemError) in
+      try SpareDescriptors.opening(with: spares) { () throws(SystemError) in
+        try SystemCall.retried("listing a folder") { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+      }
+    }
+    // The list closes it.
+    defer { lender?.refill(like: descriptor) }
+    guard let stream = fdopendir(own) else {
+      let code = errno
+      close(own)
+      throw SystemError(attempt: "listing a folder", code: code).vaultError
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    errno = 0
+    while let entry = readdir(stream) {
+      names.append(
+        withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+          tuple.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: tuple.pointee)) {
+            String(cString: $0)
+          }
+        })
+      errno = 0
+    }
+    if errno != 0 { throw SystemError(attempt: "listing a folder", code: errno).vaultError }
+    return names
+  }
+}
