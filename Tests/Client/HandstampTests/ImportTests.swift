@@ -37,26 +37,6 @@ import FoundationNetworking
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `What import Handstamp shows` {
-  /// Types of HandstampCore in the declarations of docs/api.txt: code that uses their members imports HandstampCore as well.
-  private static let needCore: Set = [
-    "AccountsIndex", "MessageConnector", "SessionClock", "Vault", "VaultEntry", "VaultKeyStore",
-  ]
-
-  @Test func `names no other types whose members take another import`() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
-    let api = try String(contentsOf: root.appending(path: "docs/api.txt"), encoding: .utf8)
-    let words = Set(api.split { !$0.isLetter && !$0.isNumber }.map(String.init))
-    let core = root.appending(path: "Sources/Client/HandstampCore")
-    var found: Set<String> = []
-    for path in try FileManager.default.subpathsOfDirectory(atPath: core.path) where path.hasSuffix(".swift") {
-      let text = try String(contentsOf: core.appending(path: path), encoding: .utf8)
-      let declaration = /^public (?:final )?(?:struct|enum|protocol|class|actor) (\w+)/.anchorsMatchLineEndings()
-      for match in text.matches(of: declaration) { found.insert(String(match.1)) }
-    }
-    #expect(found.intersection(words) == Self.needCore)
-  }
-
   @Test func `is enough for times, which survive as dates`() {
     for milliseconds in stride(from: 1_800_000_000_000 as Int64, to: 1_800_000_001_000, by: 7) {
       let time = UnixTime(milliseconds: milliseconds)
