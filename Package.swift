@@ -61,16 +61,20 @@ func hummingbird(_ trait: String) -> [Target.Dependency] {
 
 /// Each is a product, and has a target of its name.
 let libraries = [
-  "Handstamp", "HandstampCore", "HandstampOAuth", "HandstampRegistry", "HandstampKeys",
-  "HandstampCookies", "HandstampUI", "HandstampTesting",
+  "Handstamp", "HandstampCore", "HandstampOAuth", "HandstampRegistry", "HandstampKeys", "HandstampCookies",
+  "HandstampUI", "HandstampTesting",
   // With a trait each, of the same line below.
   "HandstampData", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampTransports",
   "HandstampVerifier",
 ]
 
-/// Targets in the folder of their readers, each in a folder of its name, with the usual settings unless it says otherwise.
+/// Targets in the folder of their readers, each in a folder of its name, with the usual settings unless it says otherwise. Every
+/// target in Swift may import HandstampSupport.
 func targets(in folder: String?, _ targets: [Target], settings: [SwiftSetting]? = strict) -> [Target] {
   for target in targets {
+    if settings != nil, !["HandstampSupport", "HandstampCore"].contains(target.name) {
+      target.dependencies.append("HandstampSupport")
+    }
     target.path = target.path ?? folder.map { "\($0)/\(target.name)" }
     target.swiftSettings = target.swiftSettings ?? settings
   }
@@ -79,70 +83,59 @@ func targets(in folder: String?, _ targets: [Target], settings: [SwiftSetting]? 
 
 /// What apps link. `Sources/Client` is all that their authors read.
 let client: [Target] = [
-  // Targets that depend on HandstampCore name HandstampModel, which it exports: SwiftPM 6.3 rebuilds a target for changes of the
-  // modules that it names, and of no others.
   // Shared by all modules, and seen by no app: dates, URLs, JSON, encodings, files, locks.
   .target(name: "HandstampSupport", swiftSettings: explored),
   // SwiftPM 6.3 rebuilds a target for changes of the modules that it names, and of no others: beside Handstamp, which exports
   // HandstampCore, targets name this one as well.
   .target(name: "HandstampCore", dependencies: ["HandstampSupport"], swiftSettings: explored),
-  .target(name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampSupport", crypto]),
-  .target(
-    name: "HandstampKeys",
-    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "CHandstampLibraries", scrypt]),
+  .target(name: "HandstampOAuth", dependencies: ["HandstampCore", crypto]),
+  .target(name: "HandstampKeys", dependencies: ["HandstampCore", "Handstamp", "CHandstampLibraries", scrypt]),
   .target(
     name: "Handstamp",
     dependencies: [
-      "HandstampCore", "HandstampSupport",
+      "HandstampCore",
       // libcurl's requests; without traits, nothing of NIO.
       .target(name: "HandstampTransports", condition: .when(platforms: [.linux])), crypto, logging,
     ], exclude: withoutManifest, resources: privacyManifest),
-  .target(name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampSupport"]),
-  .target(
-    name: "HandstampData",
-    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp"] + products("GRDB", with: "Data")),
-  .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", openCombine]),
+  .target(name: "HandstampCookies", dependencies: ["HandstampCore"]),
+  .target(name: "HandstampData", dependencies: ["HandstampCore", "Handstamp"] + products("GRDB", with: "Data")),
+  .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", openCombine]),
   .target(
     name: "HandstampTransports",
-    dependencies: [
-      "HandstampCore", "HandstampSupport", .target(name: "CHandstampLibraries", condition: .when(platforms: [.linux])),
-    ] + products("AsyncHTTPClient", with: "AsyncHTTPClient")
+    dependencies: ["HandstampCore", .target(name: "CHandstampLibraries", condition: .when(platforms: [.linux]))]
+      + products("AsyncHTTPClient", with: "AsyncHTTPClient")
       + products("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient", "LoopbackRedirect", "WebSocket")
       + products("NIOWebSocket", with: "WebSocket") + products("NIOSSL", with: "AsyncHTTPClient", "WebSocket")
       + products("NIOHTTPCompression", with: "AsyncHTTPClient") + products("NIOExtras", with: "WebSocket")),
   .target(
-    name: "HandstampTesting", dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "HandstampRegistry"],
-    swiftSettings: explored),
+    name: "HandstampTesting", dependencies: ["HandstampCore", "Handstamp", "HandstampRegistry"], swiftSettings: explored
+  ),
 ]
 
 /// The session server and its stores, for operators and for programs that embed them.
 let server: [Target] = [
-  .target(
-    name: "HandstampRegistry", dependencies: ["HandstampCore", "HandstampSupport", crypto], swiftSettings: explored),
+  .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: explored),
   // Accepts connections and knows nothing of sessions: for the server, the gate and the agent. HandstampServer exports it.
   .target(
     name: "HandstampHTTP",
-    dependencies: ["HandstampCore", "HandstampSupport"]
+    dependencies: ["HandstampCore"]
       + products(
         "HummingbirdCore", "HTTPTypes", "Logging", "ServiceLifecycle", "NIOCore", "NIOHTTP1", "NIOPosix",
         "NIOHTTPTypes", "NIOHTTPTypesHTTP1", with: "HTTP")
       // HTTPS, with what AsyncHTTPClient needs as well.
       + products("NIOHTTPTypesHTTP2", "NIOHTTP2", "NIOTLS", "NIOSSL", with: "AsyncHTTPClient")),
   // Signed tokens and keys as JSON; seen by no app.
-  .target(
-    name: "HandstampJOSE",
-    dependencies: ["HandstampCore", "HandstampSupport", crypto] + products("_CryptoExtras", with: "JOSE")),
+  .target(name: "HandstampJOSE", dependencies: ["HandstampCore", crypto] + products("_CryptoExtras", with: "JOSE")),
   // Passkeys, as the server verifies them; seen by no app.
-  .target(
-    name: "HandstampWebAuthn", dependencies: ["HandstampSupport", crypto] + products("_CryptoExtras", with: "JOSE")),
+  .target(name: "HandstampWebAuthn", dependencies: [crypto] + products("_CryptoExtras", with: "JOSE")),
   .target(
     name: "HandstampVerifier",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto]
+    dependencies: ["HandstampCore", "HandstampJOSE", "HandstampTransports", crypto]
       + products("Logging", "Hummingbird", "HTTPTypes", "ServiceLifecycle", "NIOCore", with: "Verifier")),
   .target(
     name: "HandstampServer",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampRegistry", "HandstampOAuth", crypto,
+      "HandstampCore", "HandstampHTTP", "HandstampRegistry", "HandstampOAuth", crypto,
       .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
       .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
       // Without the condition every app would be told to install libargon2.
@@ -154,12 +147,11 @@ let server: [Target] = [
       + products("Mustache", with: "Server"), resources: [.embedInCode("Templates")]),
   .target(
     name: "HandstampSQLite",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampRegistry"]
-      + products("GRDB", "GRDBSQLite", with: "Server")),
+    dependencies: ["HandstampCore", "HandstampRegistry"] + products("GRDB", "GRDBSQLite", with: "Server")),
   .target(
     name: "HandstampPostgres",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "HandstampRegistry",
+      "HandstampCore", "HandstampRegistry",
       .target(name: "CHandstampLibraries", condition: .when(traits: ["PostgreSQL"])),
     ]),
 ]
@@ -169,22 +161,21 @@ let programs: [Target] = [
   // Of both: refusals and hints, output, names of commands, files of secrets.
   .target(
     name: "HandstampCommandLine",
-    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "HandstampTransports"]
+    dependencies: ["HandstampCore", "Handstamp", "HandstampTransports"]
       + products("ArgumentParser", "Logging", with: "Command")),
   // Libraries, so that the tour and the tests reach them.
   .target(
     name: "HandstampCommand",
     dependencies: [
-      "HandstampCommandLine", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampKeys",
-      "HandstampRegistry", "HandstampTransports", crypto,
-      .target(name: "HandstampHTTP", condition: .when(traits: ["Command"])),
+      "HandstampCommandLine", "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampKeys", "HandstampRegistry",
+      "HandstampTransports", crypto, .target(name: "HandstampHTTP", condition: .when(traits: ["Command"])),
     ] + products("ArgumentParser", "HummingbirdCore", "HTTPTypes", "Logging", "NIOCore", with: "Command")),
   .executableTarget(name: "HandstampProgram", dependencies: ["HandstampCommand"]),
   .target(
     name: "HandstampOperator",
     dependencies: [
-      "HandstampCommandLine", "HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampRegistry",
-      "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampTransports", "HandstampVerifier",
+      "HandstampCommandLine", "HandstampCore", "HandstampHTTP", "HandstampRegistry", "HandstampServer",
+      "HandstampSQLite", "HandstampPostgres", "HandstampTransports", "HandstampVerifier",
     ] + hummingbird("Operator")
       + products("ArgumentParser", "ServiceLifecycle", "UnixSignals", "Yams", with: "Operator")),
   .executableTarget(name: "HandstampServerProgram", dependencies: ["HandstampOperator"]),
@@ -206,20 +197,20 @@ let apart: [Target] = [
     name: "HandstampTour",
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampCore",
-      "HandstampSupport", "Handstamp", "HandstampHTTP", "HandstampServer",
+      "Handstamp", "HandstampHTTP", "HandstampServer",
     ] + hummingbird("Operator") + products("ArgumentParser", "ServiceLifecycle", with: "Operator"),
     path: "Programs/HandstampTour"),
   .executableTarget(
     name: "HandstampBench",
     dependencies: [
-      "HandstampCore", "HandstampSupport", "Handstamp", "HandstampRegistry", "HandstampTesting", "HandstampJOSE",
-      "HandstampHTTP", "HandstampServer", "HandstampVerifier", "HandstampSQLite", "HandstampTransports", crypto,
+      "HandstampCore", "Handstamp", "HandstampRegistry", "HandstampTesting", "HandstampJOSE", "HandstampHTTP",
+      "HandstampServer", "HandstampVerifier", "HandstampSQLite", "HandstampTransports", crypto,
     ] + hummingbird("Programs") + products("AsyncHTTPClient", "ArgumentParser", "NIOHTTP1", with: "Programs"),
     path: "Programs/HandstampBench"),
   // A forum to try Examples/ForumReader and two programs of Examples/Documents on.
   .executableTarget(
     name: "HandstampForumServer",
-    dependencies: ["HandstampCore", "HandstampSupport", "HandstampHTTP", "HandstampServer"] + hummingbird("Programs"),
+    dependencies: ["HandstampCore", "HandstampHTTP", "HandstampServer"] + hummingbird("Programs"),
     path: "Examples/ForumReader/Server"),
   // The model of an example app, for its tests.
   .target(
@@ -230,81 +221,63 @@ let apart: [Target] = [
 let testsClient: [Target] = [
   // Processes that tests start, watch and kill.
   .executableTarget(
-    name: "VaultProbe",
-    dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
+    name: "VaultProbe", dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampTesting"]),
   .executableTarget(
-    name: "SecretProbe",
-    dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
+    name: "SecretProbe", dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampTesting"]),
   .executableTarget(
     name: "DataProbe",
-    dependencies: ["HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]
-      + products("GRDB", with: "Data")),
+    dependencies: ["HandstampData", "Handstamp", "HandstampCore", "HandstampTesting"] + products("GRDB", with: "Data")),
   .executableTarget(
-    name: "SessionProbe",
-    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampOAuth", "HandstampTransports"]),
-  .testTarget(name: "HandstampSupportTests", dependencies: ["HandstampSupport"]),
-  .testTarget(
-    name: "HandstampCoreTests",
-    dependencies: ["HandstampCore", "HandstampExploration", "HandstampSupport", "HandstampTesting"]),
+    name: "SessionProbe", dependencies: ["Handstamp", "HandstampCore", "HandstampOAuth", "HandstampTransports"]),
+  .testTarget(name: "HandstampSupportTests"),
+  .testTarget(name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampExploration", "HandstampTesting"]),
   .testTarget(
     name: "HandstampOAuthTests",
-    dependencies: ["HandstampOAuth", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampTesting", crypto],
-    exclude: ["Providers"]),
+    dependencies: ["HandstampOAuth", "HandstampCore", "Handstamp", "HandstampTesting", crypto], exclude: ["Providers"]),
   .testTarget(
     name: "HandstampVaultsTests",
-    dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", "VaultProbe"]),
+    dependencies: ["HandstampKeys", "Handstamp", "HandstampCore", "HandstampTesting", "VaultProbe"]),
   .testTarget(name: "HandstampSecretServiceTests", dependencies: ["SecretProbe"]),
   .testTarget(
-    name: "HandstampCookiesTests",
-    dependencies: ["HandstampCookies", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
+    name: "HandstampCookiesTests", dependencies: ["HandstampCookies", "Handstamp", "HandstampCore", "HandstampTesting"]),
   .testTarget(
     name: "HandstampDataTests",
-    dependencies: ["HandstampData", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", "DataProbe"]
+    dependencies: ["HandstampData", "Handstamp", "HandstampCore", "HandstampTesting", "DataProbe"]
       + products("GRDB", with: "Data")),
-  .testTarget(
-    name: "HandstampTests",
-    dependencies: ["Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", logging]),
+  .testTarget(name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampTesting", logging]),
   .testTarget(
     name: "HandstampUITests",
-    dependencies: [
-      "HandstampUI", "Handstamp", "HandstampCore", "HandstampSupport", "HandstampTesting", "AccountsExample",
-      openCombine,
-    ]),
+    dependencies: ["HandstampUI", "Handstamp", "HandstampCore", "HandstampTesting", "AccountsExample", openCombine]),
 ]
 
 let testsServer: [Target] = [
   .testTarget(
-    name: "HandstampRegistryTests",
-    dependencies: ["HandstampRegistry", "HandstampCore", "HandstampSupport", "HandstampTesting"]),
+    name: "HandstampRegistryTests", dependencies: ["HandstampRegistry", "HandstampCore", "HandstampTesting"]),
   .testTarget(
     name: "HandstampSQLiteTests",
-    dependencies: ["HandstampSQLite", "HandstampRegistry", "HandstampCore", "HandstampSupport", "HandstampTesting"]
+    dependencies: ["HandstampSQLite", "HandstampRegistry", "HandstampCore", "HandstampTesting"]
       + products("GRDB", with: "Server")),
   .testTarget(
     name: "HandstampPostgresTests",
     dependencies: [
-      "HandstampPostgres", "HandstampSQLite", "HandstampRegistry", "HandstampCore", "HandstampSupport",
-      "HandstampTesting", "CHandstampLibraries",
+      "HandstampPostgres", "HandstampSQLite", "HandstampRegistry", "HandstampCore", "HandstampTesting",
+      "CHandstampLibraries",
     ]),
   .testTarget(
     name: "HandstampWebAuthnTests",
-    dependencies: ["HandstampWebAuthn", "HandstampSupport", crypto] + products("CryptoExtras", with: "JOSE"),
-    exclude: ["Independent"]),
+    dependencies: ["HandstampWebAuthn", crypto] + products("CryptoExtras", with: "JOSE"), exclude: ["Independent"]),
   .testTarget(
     name: "HandstampServerTests",
     dependencies: [
       "HandstampVerifier", "HandstampServer", "HandstampHTTP", "HandstampSQLite", "HandstampTransports",
-      "HandstampCore", "HandstampJOSE", "HandstampWebAuthn", "HandstampSupport", "HandstampRegistry",
-      "HandstampTesting", crypto,
+      "HandstampCore", "HandstampJOSE", "HandstampWebAuthn", "HandstampRegistry", "HandstampTesting", crypto,
     ] + hummingbird("Programs")
       + products(
         "HummingbirdCore", "AsyncHTTPClient", "CryptoExtras", "ServiceLifecycle", "NIOSSL", "NIOEmbedded", "NIOHTTP1",
         with: "Programs"), exclude: ["Independent"]),
   .testTarget(
     name: "HandstampVerifierTests",
-    dependencies: [
-      "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampSupport", "HandstampTesting", crypto,
-    ]),
+    dependencies: ["HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampTesting", crypto]),
 ]
 
 let testsPrograms: [Target] = [
@@ -313,8 +286,8 @@ let testsPrograms: [Target] = [
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampOperator", "HandstampProgram", "HandstampServerProgram",
       "HandstampTour", "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
-      "HandstampRegistry", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp", "HandstampKeys",
-      "HandstampTesting", crypto,
+      "HandstampRegistry", "HandstampTransports", "HandstampCore", "Handstamp", "HandstampKeys", "HandstampTesting",
+      crypto,
     ] + hummingbird("Programs") + products("ArgumentParser", with: "Command"))
 ]
 
@@ -322,31 +295,26 @@ let testsTogether: [Target] = [
   // Client and server as one model, which is explored and simulated; in no product.
   .target(
     name: "HandstampExploration",
-    dependencies: ["HandstampCore", "HandstampSupport", "Handstamp", "HandstampRegistry", "HandstampTesting"],
-    swiftSettings: explored),
+    dependencies: ["HandstampCore", "Handstamp", "HandstampRegistry", "HandstampTesting"], swiftSettings: explored),
+  .executableTarget(name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampExploration"]),
   .executableTarget(
-    name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampSupport", "HandstampExploration"]),
-  .executableTarget(
-    name: "HandstampSimulator",
-    dependencies: ["HandstampCore", "HandstampExploration", "HandstampTesting", "HandstampSupport"]),
+    name: "HandstampSimulator", dependencies: ["HandstampCore", "HandstampExploration", "HandstampTesting"]),
   .testTarget(
     name: "HandstampExplorationTests",
-    dependencies: [
-      "HandstampCore", "HandstampSupport", "HandstampRegistry", "Handstamp", "HandstampExploration", "HandstampTesting",
-    ]),
+    dependencies: ["HandstampCore", "HandstampRegistry", "Handstamp", "HandstampExploration", "HandstampTesting"]),
   .testTarget(
     name: "ClientServerTests",
     dependencies: [
-      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp",
-      "HandstampUI", "HandstampSQLite", "HandstampRegistry", "HandstampTesting", crypto,
+      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "Handstamp", "HandstampUI",
+      "HandstampSQLite", "HandstampRegistry", "HandstampTesting", crypto,
     ] + hummingbird("Programs") + products("CryptoExtras", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "Programs")),
   // Client and server of each standard, against each other and against others' programs.
   .testTarget(
     name: "OpenStandardsTests",
     dependencies: [
       "HandstampCommandLine", "HandstampCommand", "HandstampProgram", "HandstampServerProgram", "HandstampTour",
-      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampSupport", "Handstamp",
-      "HandstampOAuth", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
+      "HandstampHTTP", "HandstampServer", "HandstampTransports", "HandstampCore", "Handstamp", "HandstampOAuth",
+      "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
     ] + hummingbird("Programs") + products("NIOPosix", with: "Programs"), exclude: ["Independent"]),
 ]
 
@@ -363,15 +331,11 @@ let package = Package(
     .trait(
       name: "Server", description: "the session server, and its store in SQLite (Hummingbird, libargon2, GRDB)",
       enabledTraits: ["JOSE", "HTTP"]),
+    .trait(name: "PostgreSQL", description: "HandstampPostgres: the server's store in PostgreSQL (libpq at run time)"),
     .trait(
-      name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
-    .trait(
-      name: "Verifier",
-      description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient, Hummingbird)",
+      name: "Verifier", description: "HandstampVerifier: tokens in other services (AsyncHTTPClient, Hummingbird)",
       enabledTraits: ["JOSE", "AsyncHTTPClient"]),
-    .trait(
-      name: "AsyncHTTPClient",
-      description: "HandstampTransports: requests over AsyncHTTPClient; HTTPS at a server without a proxy"),
+    .trait(name: "AsyncHTTPClient", description: "requests over AsyncHTTPClient; HTTPS at a server without a proxy"),
     .trait(name: "WebSocket", description: "HandstampTransports: WebSocket streams over SwiftNIO"),
     .trait(name: "LoopbackRedirect", description: "HandstampTransports: OAuth redirects to a loopback port"),
     // Of this repository: no other package enables these itself.
@@ -386,9 +350,7 @@ let package = Package(
     .trait(
       name: "Programs", description: "both programs; in this repository also the benchmark and server tests",
       enabledTraits: ["Operator", "AsyncHTTPClient", "WebSocket", "Verifier"]),
-    .trait(
-      name: "Exploration",
-      description: "tests: the exhaustive exploration of the protocol, switches for its faults, OpenCombine on Linux"),
+    .trait(name: "Exploration", description: "tests: the exploration of the protocol, OpenCombine on Linux"),
     .trait(name: "Strict", description: "warnings are errors: for builds of this repository"),
     .default(enabledTraits: []),
   ],
