@@ -1,7 +1,6 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
-package import HandstampRegistry
 
 extension RegistryChange {
   /// The clock note that this change stores; `nil` for any other change.

@@ -1,6 +1,5 @@
 import Foundation
 package import HandstampCore
-package import HandstampRegistry
 import HandstampSupport
 
 /// The end of a session, as recorded in the log of ended sessions.

@@ -1,6 +1,5 @@
 import Foundation
 public import HandstampCore
-public import HandstampRegistry
 
 /// The data that a server needs besides its database and never stores in it: its instance ID and the keys of its tokens.
 public struct ServerKeys: Sendable {

@@ -1,5 +1,4 @@
 public import HandstampCore
-package import HandstampRegistry
 
 /// The removals that were made again at opening, because the database was an older copy.
 public struct Reapplied: Sendable, Hashable {

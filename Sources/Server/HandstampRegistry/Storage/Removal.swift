@@ -1,6 +1,5 @@
 import Foundation
 package import HandstampCore
-package import HandstampRegistry
 import HandstampSupport
 
 /// A removal or change by an owner or an administrator, after which the former state must not come back.

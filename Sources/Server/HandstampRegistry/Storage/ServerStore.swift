@@ -1,4 +1,3 @@
-public import HandstampRegistry
 
 /// A registry store together with what its operator needs to know of it.
 public protocol ServerStore: RegistryStore {

@@ -1,5 +1,4 @@
 import Crypto
-import HandstampRegistry
 import HandstampSupport
 
 /// A table that every store has, with the same columns. The first column is the key, by which rows are in order.

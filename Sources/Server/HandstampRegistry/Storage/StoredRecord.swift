@@ -1,5 +1,4 @@
 import HandstampCore
-package import HandstampRegistry
 package import HandstampSupport
 
 /// Something that a store has as a row. The columns are the same in every store; times and durations are milliseconds.

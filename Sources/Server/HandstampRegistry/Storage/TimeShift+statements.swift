@@ -1,5 +1,4 @@
 import HandstampCore
-package import HandstampRegistry
 import HandstampSupport
 
 extension TimeShift {
