@@ -131,12 +131,12 @@ import Testing
 
   /// The codes that the server's sources name, and the statuses that they say beside them.
   private func problems() throws -> [(code: String, status: String)] {
-    let folder = Self.root.appendingPathComponent("Sources/Server/HandstampServer")
+    let folder = Self.root.appendingPathComponent("Sources/Server")
     var codes: [String: String] = [:]
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
     for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
       let text = try String(contentsOf: file, encoding: .utf8)
-      let places = #/(?:ProblemError\(\s*\.(\w+),\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
+      let places = #/(?:(?:ProblemError|case \.\w+:\s+)\(\s*\.(\w+),\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
       for match in text.matches(of: places) {
         codes[String(match.output.2)] = match.output.1.map(String.init) ?? ""
       }
