@@ -48,7 +48,7 @@ struct AdminImport: AsyncParsableCommand {
     let said = Locked(0)
     let report: ImportReport
     do {
-      report = try await options.administering(clients: clients.clients) {
+      report = try await options.administering(needing: clients) {
         try await store(source, settings, $0, said)
       }
     } catch {

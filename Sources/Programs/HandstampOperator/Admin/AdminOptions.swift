@@ -41,9 +41,9 @@ struct AdminOptions: ParsableArguments {
   ///
   /// - Parameters:
   ///   - link: the template for links with codes. `nil` uses the server's, as far as the environment has its settings.
-  ///   - named: the file with the server's clients; `nil` uses the one in the environment.
+  ///   - needed: names the file with the server's clients, for a command that must know them.
   func administering<Value: Sendable>(
-    link: String? = nil, clients named: String? = nil, _ body: (Administration) async throws -> Value
+    link: String? = nil, needing needed: AdminClients.FileOptions? = nil, _ body: (Administration) async throws -> Value
   ) async throws(CommandError) -> Value {
     let folder = try folder()
     // The server's, as far as the environment has its settings.
@@ -53,10 +53,15 @@ struct AdminOptions: ParsableArguments {
     let link =
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
     // `admin clients add` creates the server's file, and needs none.
-    let file = (try? ListFile(.clients, named: named)).flatMap {
-      named != nil || FileManager.default.fileExists(atPath: $0.path) ? $0 : nil
+    let file = (try? ListFile(.clients, named: needed?.clients)).flatMap {
+      needed?.clients != nil || FileManager.default.fileExists(atPath: $0.path) ? $0 : nil
     }
-    let clients = try file.map { file throws(CommandError) in try ClientFile.clients(in: file) } ?? []
+    var clients: [ConfiguredClient] = []
+    do throws(CommandError) { if let file { clients = try ClientFile.clients(in: file) } } catch {
+      // A damaged file is no reason to leave an account to a stranger.
+      guard needed == nil else { throw error }
+      Terminal.say("warning: \(error.message); this command goes on without the clients")
+    }
     return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy, clients: clients)
       do { return try await body(administration) } catch let refusal as CommandError { throw refusal } catch {

@@ -234,6 +234,32 @@ extension Processes {
       }
     }
 
+    @Test func `takes accounts back and ends sessions whatever the file of clients holds, and imports only if it can`()
+      async throws
+    {
+      try await ProcessFixture.inFolder { folder in
+        let settings = try ServeSettings(flags: ["data": folder], environment: [:], file: nil)
+        let (store, _) = try await settings.openDatabase()
+        try await store.createSessions(1, of: "wiki", account: "ada")
+        try await store.createSessions(1, of: "wiki", account: "bob")
+        try store.close()
+        let file = folder + "/clients.json"
+        func admin(_ words: String...) async throws -> Child.Outcome {
+          try await ProcessFixture.handstamp(
+            ["admin"] + words + ["--data", folder, "--json"], home: folder + "/home",
+            variables: ["HANDSTAMP_SERVE_CLIENTS": file])
+        }
+        let missing = try await admin("sessions", "end", "--account", "bob")
+        #expect(try object(missing.out)["ended"] as? Int == 1 && missing.words.isEmpty, "\(missing.words)")
+        try Data("[{".utf8).write(to: URL(fileURLWithPath: file))
+        let damaged = try await admin("accounts", "take-back", "ada", "--email", "ada@example.org")
+        #expect(try object(damaged.out)["ended"] as? Int == 1, "\(damaged.words)")
+        #expect(damaged.words.hasPrefix("warning: \(file): not a list of clients"), "\(damaged.words)")
+        let refused = try await admin("import", "-", "--from", "handstamp")
+        #expect(refused.status == ExitReason.usage.rawValue && refused.words.contains(file), "\(refused.words)")
+      }
+    }
+
     @Test func `adds an API that introspects, without the scopes of users, and refuses one without a secret`()
       async throws
     {
