@@ -46,5 +46,14 @@ import Testing
     }
     #expect(try await register(world, now: end.advanced(by: .milliseconds(-1))) == nil)
     #expect(try await register(world, now: end) != nil)
+    // Until the expired ones are pruned, their number has a limit as well.
+    let expired = (0..<RegisteredClient.most - 2).map { number in
+      RegistryChange.createItem(
+        StoredItem(
+          id: StoredItemID(.registration, "late \(number)"), kind: .registration, subject: first.subject,
+          payload: first.payload, createdAt: start, expiresAt: start))
+    }
+    try await world.store.write(expired, events: [])
+    #expect(try await register(world, now: end) == nil)
   }
 }

@@ -68,7 +68,7 @@ extension Registry {
   }
 
   /// Registers a client. If there are ``RegisteredClient/most``, it takes the place of the oldest one that was never used: otherwise
-  /// strangers could keep others from registering. Returns `nil` if all are in use.
+  /// strangers could keep others from registering. Returns `nil` if all are in use, or if as many have made room in the last minute.
   package func register(
     name: String?, redirectURIs: [String], scopes: [String], now: UnixTime
   ) async throws(RegistryError) -> RegisteredClient? {
@@ -80,7 +80,10 @@ extension Registry {
       id: Registry.registrationID(client.id), kind: .registration, subject: Registry.registrations,
       payload: PayloadCoding.text(client), createdAt: now, expiresAt: now.advanced(by: RegisteredClient.trial))
     for _ in 0..<Registry.attempts {
-      let known = try await liveItems(.registration, of: Registry.registrations, now: now)
+      let stored = try await items(.registration, of: Registry.registrations)
+      // Those that have expired are read by each registration until they are pruned.
+      guard stored.count < 2 * RegisteredClient.most else { return nil }
+      let known = stored.filter { $0.expiresAt > now }
       var changes: [RegistryChange] = [
         .createItem(item), audited(.clientRegistered, details: details(client.id), at: now),
       ]
