@@ -87,8 +87,8 @@ import Testing
     #expect(home.names() == ["CACHEDIR.TAG", "store.lock", "turn.lock", "vault.key"])
   }
 
-  @Test(arguments: [Array("HSTVAULT".utf8) + [0, 2, 255, 253], Array("HSTSEAL1".utf8)])
-  func `of another format is unavailable and stays unchanged`(mark: [UInt8]) async throws {
+  @Test func `of another format is unavailable and stays unchanged`() async throws {
+    let mark = Array("HSTVAULT".utf8) + [0, 2, 255, 253]
     let other = mark + whole[mark.count...].dropLast(20)
     try home.write(other, to: name)
     try await expectFailure(VaultError.newerFormat, "another version")

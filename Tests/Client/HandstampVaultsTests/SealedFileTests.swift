@@ -22,14 +22,18 @@ import Testing
     #expect(try home.bytes(name).starts(with: "HSTVAULT".utf8))
   }
 
-  @Test func `of an early format is refused, and stays`() throws {
+  @Test func `with other letters is corrupt, and with another number of the format is refused; both stay`() throws {
     try file.write([])
-    let early = Array("HSTSEAL1".utf8) + [UInt8](repeating: 7, count: 70)
-    try home.write(early, to: name)
-    #expect(throws: VaultError.newerFormat("another version of the program stored this, in an early format")) {
-      try file.read()
+    let whole = try home.bytes(name)
+    for (letters, number, error) in [
+      ("HSTSEAL1", [0, 2, 255, 253], VaultError.corrupt), ("HSTVAULT", [0, 2, 255, 254], .corrupt),
+      ("HSTVAULT", [0, 2, 255, 253], .newerFormat("another version of the program stored this, in format 2")),
+    ] as [(String, [UInt8], VaultError)] {
+      let other = Array(letters.utf8) + number + whole[12...]
+      try home.write(other, to: name)
+      #expect(throws: error) { try file.read() }
+      #expect(try home.bytes(name) == other)
     }
-    #expect(try home.bytes(name) == early)
   }
 
   @Test func `with any byte changed is corrupt, or another key's`() throws {

@@ -15,7 +15,7 @@ struct PassphraseFiles: Sendable {
       guard try file.status().mode & 0o077 == 0 else {
         throw .permissions("other users can access the passphrase file: its mode should be 0600")
       }
-      return try file.readAll(limit: PassphraseFormat.count)
+      return try file.readAll(limit: PassphraseFormat.sizeLimit)
     }
     guard let file else { return nil }
     return try PassphraseFormat.Header(file)

@@ -37,8 +37,12 @@ package typealias PassphraseStretch =
 /// | 12 | the nonce |
 /// | 32 + 16 | the key, sealed with ChaCha20-Poly1305 under scrypt and HKDF of the passphrase; all before is authenticated |
 /// | 4 | the first bytes of the SHA-256 of everything before, to distinguish a damaged file from a wrong passphrase |
+///
+/// A newer version has another digit in its mark, and ends in the same way.
 enum PassphraseFormat {
   static let count = 92
+  /// That of a newer version may be longer.
+  static let sizeLimit = 1 << 10
   private static let magic = Array("HSTPASS1".utf8)
   private static let scrypt: UInt8 = 1
   /// 2^18 rounds take 256 MiB, the most that a file may demand.
@@ -50,13 +54,13 @@ enum PassphraseFormat {
     var file: [UInt8]
 
     init(_ file: [UInt8]) throws(PassphraseError) {
-      guard file.starts(with: magic.dropLast()), file.count > 8 else { throw .damaged }
-      if file[7] != magic[7], (UInt8(ascii: "2")...UInt8(ascii: "9")).contains(file[7]) {
+      guard file.starts(with: magic.dropLast()), file.count > 11,
+        SealedFormat.check(file.dropLast(4)).elementsEqual(file.suffix(4))
+      else { throw .damaged }
+      guard file[7] == magic[7] else {
         throw .storage(.newerFormat("a newer version of the program sealed this key"))
       }
-      guard file.count == count, SealedFormat.check(file[..<88]).elementsEqual(file[88...]), file[7] == magic[7] else {
-        throw .damaged
-      }
+      guard file.count == count else { throw .damaged }
       guard file[8] == scrypt, rounds.contains(file[9]), file[10] == PassphraseCost.blockSize, file[11] == 1 else {
         throw .storage(.newerFormat("this version of the program does not know how the key is sealed"))
       }

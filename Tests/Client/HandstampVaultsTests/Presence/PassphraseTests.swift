@@ -178,7 +178,8 @@ import Testing
     try await sealedSession()
     let file = try home.bytes("passphrase.key")
     for index in file.indices {
-      for change in [1, 0x80] as [UInt8] {
+      // The second makes a 3 of the digit.
+      for change in [1, 2, 0x80] as [UInt8] {
         var changed = file
         changed[index] ^= change
         #expect(throws: PassphraseError.damaged, "byte \(index)") { try PassphraseFormat.Header(changed) }
@@ -213,8 +214,13 @@ import Testing
     try await sealedSession()
     var file = try home.bytes("passphrase.key")
     file[7] = UInt8(ascii: "2")
-    #expect(throws: PassphraseError.storage(.newerFormat("a newer version of the program sealed this key"))) {
-      try PassphraseFormat.Header(file)
+    file = Array(file[..<88]) + [0]
+    file += SealedFormat.check(file[...])
+    try home.write(file, to: "passphrase.key")
+    await #expect(
+      throws: PassphraseError.storage(.newerFormat("a newer version of the program sealed this key"))
+    ) {
+      try await passphrase().unlock(with: right)
     }
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: home.vaults + "/passphrase.key")
     let error = await #expect(throws: PassphraseError.self) { try await passphrase().unlock(with: right) }

@@ -134,24 +134,21 @@ enum SealedFormat {
 }
 
 /// The first twelve bytes of what is stored: eight letters, the number of the format, and its complement, so that a flipped bit is
-/// damage and not another format. Every format begins with them.
+/// damage and not another format.
 struct FormatMark {
-  /// Of sealed files before formats had a number.
-  private static let draft = Array("HSTSEAL1".utf8)
-
   let bytes: [UInt8]
 
   /// The mark of format 1, the only one.
   init(_ letters: String) { bytes = Array(letters.utf8) + [0, 1, 255, 254] }
 
-  /// - Throws: ``VaultError/newerFormat(_:)`` for another format, which no write then changes; ``VaultError/corrupt`` for no format.
+  /// - Throws: ``VaultError/newerFormat(_:)`` for another number, which no write then changes; ``VaultError/corrupt`` for other letters.
   func check(_ stored: [UInt8]) throws(VaultError) {
-    let words = "another version of the program stored this, in"
-    if stored.starts(with: FormatMark.draft) { throw .newerFormat("\(words) an early format") }
     guard stored.count >= bytes.count, stored.starts(with: bytes[..<8]) else { throw .corrupt }
     let number = UInt16(stored[8]) << 8 | UInt16(stored[9])
     guard number == ~(UInt16(stored[10]) << 8 | UInt16(stored[11])), number > 0 else { throw .corrupt }
-    guard stored.starts(with: bytes) else { throw .newerFormat("\(words) format \(number)") }
+    guard stored.starts(with: bytes) else {
+      throw .newerFormat("another version of the program stored this, in format \(number)")
+    }
   }
 }
 
