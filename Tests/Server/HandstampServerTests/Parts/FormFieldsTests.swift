@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampRegistry
 import HandstampSupport
 import Testing
 
@@ -46,6 +47,19 @@ import Testing
     json.add("b", 7)
     json.add("c", [JSONText(), JSONText()])
     #expect(String(decoding: json.finished, as: UTF8.self) == #"{"a":"\"\\\u000a\u0000\u001fé","b":7,"c":[{},{}]}"#)
+  }
+}
+
+/// Browsers keep it, sealed, on their way to a provider and back, also while a newer version takes the place of this one.
+@Suite(.timeLimit(.minutes(10))) struct `An errand at a provider` {
+  @Test func `has one text, and is not read without a purpose and a page`() throws {
+    let text = "for=sign-in&next=%2Fa&session=s&since=1800000000000"
+    let errand = ProviderErrand(
+      purpose: .signIn, next: "/a", session: "s", freshSince: UnixTime(seconds: 1_800_000_000))
+    #expect(PayloadCoding.text(errand) == text)
+    #expect(PayloadCoding.value(ProviderErrand.self, text) == errand)
+    #expect(PayloadCoding.value(ProviderErrand.self, "for=sign-in&next=%2Fa") != nil)
+    for rest in ["for=sign-in", "next=%2Fa"] { #expect(PayloadCoding.value(ProviderErrand.self, rest) == nil) }
   }
 }
 #endif
