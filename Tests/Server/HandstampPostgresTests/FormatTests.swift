@@ -1,8 +1,8 @@
 #if PostgreSQL
 import Foundation
-import HandstampCore
 import HandstampPostgres
 import HandstampRegistry
+import HandstampTesting
 import Testing
 
 /// `Tests/Fixtures/README.md` says how it is made, and when.
@@ -15,44 +15,15 @@ import Testing
     "make the fixture again, in the same commit: HANDSTAMP_UPDATE=1 make test FILTER='Format 1'"
 
   private let cluster: PostgresCluster
-  private let ended = Samples.session(3)
-  private let item = StoredItem(
-    id: StoredItemID(.device, "a"), kind: .device, subject: "ada", createdAt: Samples.start,
-    expiresAt: Samples.start.advanced(by: .seconds(9)))
-  private let token = OneTimeTokenRecord(
-    id: OneTimeTokenID(of: Secret("code"), purpose: .signUp), purpose: .signUp, subject: "ada@example.org",
-    payload: "a=b", createdAt: Samples.start, expiresAt: Samples.start.advanced(by: .seconds(9)))
 
   init() throws { cluster = try PostgresCluster.shared.get() }
-
-  /// A session of a client, and one of a browser that waits for its first use.
-  private var rows: [SessionRow] {
-    let first = Samples.session(1)
-    let app = SessionRow(
-      session: first.session, account: first.account, device: first.device, kind: .keyed, persistence: .ephemeral,
-      client: SessionClient(id: "app", scope: "openid", audience: "https://api.example.org", browser: DeviceID("b")),
-      counter: 1, ring: KeyRing([.keyed(KeyMark(rawValue: 7))]), createdAt: Samples.start,
-      methods: AuthenticationMethods(text: "pwd otp mfa", asked: .multiFactor), dpopThumbprint: "thumb",
-      pushToken: Secret("push"))
-    var browser = Samples.session(2)
-    (browser.kind, browser.counter) = (.browser, 2)
-    browser.cookies = CookieRange(oldest: 1, provenAt: Samples.start, isReplaced: true)
-    browser.pending = PendingSession(canBeForgotten: true, replaces: [app.id])
-    return [app, browser]
-  }
 
   private func make() async throws {
     try? FileManager.default.removeItem(atPath: Self.fixture)
     try FileManager.default.createDirectory(atPath: Self.fixture, withIntermediateDirectories: true)
     let database = try cluster.newDatabase()
     let store = try await database.node(Self.fixture).open().store
-    try await store.write(
-      [
-        .createAccount(Samples.account), .createItem(item), .createOneTimeToken(token),
-        .noteClock(ClockNote(at: Samples.start)), .createSession(ended),
-        .audit(AuditedAction(at: Samples.start, .accountCreated, by: .server())),
-      ] + rows.map { .createSession($0) }, events: [Samples.established(ended)])
-    try await store.write([.endSession(ended.id, SessionEnd(at: Samples.start, reason: .revoked))], events: [])
+    try await FormatSamples.write(to: store)
     store.release()
     try FileManager.default.removeItem(atPath: Self.fixture + "/opening.lock")
     let text = try PostgresCluster.run(
@@ -90,14 +61,7 @@ import Testing
     try database.sql(dump)
     let store = try await database.node(folder.path).open().store
     #expect(store.reapplied == Reapplied() && store.unreadableEnds == 0)
-    #expect(try await store.account(Samples.ada) == Samples.account)
-    for row in rows { #expect(try await store.session(row.id) == row) }
-    #expect(try await store.session(ended.id)?.end == SessionEnd(at: Samples.start, reason: .revoked))
-    #expect(try await store.item(item.id) == item)
-    #expect(try await store.oneTimeToken(token.id) == token)
-    #expect(try await store.auditedActions(after: 0, about: nil, limit: 9).map(\.audited.action) == ["account.created"])
-    #expect(try await store.lastEventID() == EventID(rawValue: 1))
-    #expect(try await store.clockNote()?.at == Samples.start)
+    #expect(try await FormatSamples.missing(in: store) == [])
     store.release()
     try await new.node(other.path).open().store.release()
     #expect(try tables(of: database) == tables(of: new), Self.remake)

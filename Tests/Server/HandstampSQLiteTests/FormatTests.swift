@@ -4,6 +4,7 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
+import HandstampTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A database from before format 1` {
@@ -48,41 +49,11 @@ import Testing
   private static let remake: Comment =
     "make the fixture again, in the same commit: HANDSTAMP_UPDATE=1 make test FILTER='Format 1'"
 
-  private let ended = session(3)
-  private let item = StoredItem(
-    id: StoredItemID(.device, "a"), kind: .device, subject: "ada", createdAt: start,
-    expiresAt: start.advanced(by: .seconds(9)))
-  private let token = OneTimeTokenRecord(
-    id: OneTimeTokenID(of: Secret("code"), purpose: .signUp), purpose: .signUp, subject: "ada@example.org",
-    payload: "a=b", createdAt: start, expiresAt: start.advanced(by: .seconds(9)))
-
-  /// A session of a client, and one of a browser that waits for its first use.
-  private var rows: [SessionRow] {
-    let first = session(1)
-    let app = SessionRow(
-      session: first.session, account: first.account, device: first.device, kind: .keyed, persistence: .ephemeral,
-      client: SessionClient(id: "app", scope: "openid", audience: "https://api.example.org", browser: DeviceID("b")),
-      counter: 1, ring: KeyRing([.keyed(KeyMark(rawValue: 7))]), createdAt: start,
-      methods: AuthenticationMethods(text: "pwd otp mfa", asked: .multiFactor), dpopThumbprint: "thumb",
-      pushToken: Secret("push"))
-    var browser = session(2)
-    (browser.kind, browser.counter) = (.browser, 2)
-    browser.cookies = CookieRange(oldest: 1, provenAt: start, isReplaced: true)
-    browser.pending = PendingSession(canBeForgotten: true, replaces: [app.id])
-    return [app, browser]
-  }
-
   private func make() async throws {
     try? FileManager.default.removeItem(atPath: Self.fixture)
     try FileManager.default.createDirectory(atPath: Self.fixture, withIntermediateDirectories: true)
     let store = try ServerFolder(path: Self.fixture).open().store
-    let event = RegistryEvent(kind: .sessionEstablished, account: ada.id, session: ended.id, at: start)
-    try await store.write(
-      [
-        .createAccount(ada), .createItem(item), .createOneTimeToken(token), .noteClock(ClockNote(at: start)),
-        .audit(AuditedAction(at: start, .accountCreated, by: .server())), .createSession(ended),
-      ] + rows.map { .createSession($0) }, events: [event])
-    try await store.write([.endSession(ended.id, SessionEnd(at: start, reason: .revoked))], events: [])
+    try await FormatSamples.write(to: store)
     try store.close()
     for name in ["opening.lock", "registry.sqlite-wal", "registry.sqlite-shm"] {
       try? FileManager.default.removeItem(atPath: "\(Self.fixture)/\(name)")
@@ -106,14 +77,7 @@ import Testing
     }
     let store = try folder.server.open().store
     #expect(store.reapplied == Reapplied() && store.unreadableEnds == 0)
-    #expect(try await store.account(ada.id) == ada)
-    for row in rows { #expect(try await store.session(row.id) == row) }
-    #expect(try await store.session(ended.id)?.end == SessionEnd(at: start, reason: .revoked))
-    #expect(try await store.item(item.id) == item)
-    #expect(try await store.oneTimeToken(token.id) == token)
-    #expect(try await store.auditedActions(after: 0, about: nil, limit: 9).map(\.audited.action) == ["account.created"])
-    #expect(try await store.lastEventID() == EventID(rawValue: 1))
-    #expect(try await store.clockNote()?.at == start)
+    #expect(try await FormatSamples.missing(in: store) == [])
     try store.close()
     try new.server.open().store.close()
     #expect(try tables(of: folder) == tables(of: new), Self.remake)

@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
+import HandstampTesting
 
 /// A new, empty folder.
 func newFolder() throws -> String {
@@ -25,27 +26,9 @@ final class Folder: Sendable {
   }
 }
 
-let start = UnixTime(seconds: 1_800_000_000)
-
-let ada = AccountRecord(
-  id: AccountID("ada"), email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, createdAt: start)
-
-func session(_ number: UInt64) -> SessionRow {
-  var random = Numbered(base: number &* 2)
-  let bytes = SessionBytes(from: &random)
-  return SessionRow(
-    session: bytes, account: ada.id, device: DeviceInfo(id: DeviceID("d\(number)"), name: "Phone", platform: "ios"),
-    kind: .keyed, createdAt: start, absoluteExpiry: start.advanced(by: .seconds(1000)), idleLimit: .seconds(500))
-}
-
-/// Each even base yields two consecutive words.
-private struct Numbered: RandomNumberGenerator {
-  var base: UInt64
-  mutating func next() -> UInt64 {
-    base += 1
-    return base &* 0x9E37_79B9_7F4A_7C15
-  }
-}
+let start = FormatSamples.start
+let ada = FormatSamples.account
+func session(_ number: UInt64) -> SessionRow { FormatSamples.session(number) }
 
 /// The permission bits of a file.
 func mode(_ path: String) throws -> Int {
