@@ -84,10 +84,10 @@ struct PostgresOpening {
 
   /// Returns whose tables a database has. Changes nothing.
   func found() throws(RegistryOpenError) -> Found {
-    try running { connection throws(RegistryOpenError) in try found(connection) }
+    try running { connection throws(RegistryOpenError) in try found(connection).0 }
   }
 
-  private func found(_ connection: PostgresConnection) throws(RegistryOpenError) -> Found {
+  private func found(_ connection: PostgresConnection) throws(RegistryOpenError) -> (Found, format: Int64) {
     let tables = try result(
       """
       SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('handstamp') AND relkind IN ('r', 'p', 'v')),
@@ -105,7 +105,7 @@ struct PostgresOpening {
           "the sessions of \(path) were moved to another database, or a move was begun",
           hint: "start the server on that one, or run the same handstamp-server admin copy again")
       }
-      return .empty
+      return (.empty, 0)
     }
     // Versions before format 1 had these tables.
     guard isDraft == 0 else { throw .draftFormat(path: path) }
@@ -114,12 +114,13 @@ struct PostgresOpening {
         "the schema handstamp of \(path) belongs to something else",
         hint: "use another database: createdb \(address.database ?? "handstamp")2")
     }
-    guard try latestFormat(connection) <= PostgresSchema.format else { throw .newerFormat(path: path) }
+    let format = try result("SELECT coalesce(max(number), 0) FROM handstamp.format", connection).integer ?? 0
+    guard format <= PostgresSchema.format else { throw .newerFormat(path: path) }
     let instance = try result("SELECT id, state FROM handstamp.instance", connection)
     guard instance.count > 0, case .text(let id)? = instance[0].value(at: 0),
       case .text(let state)? = instance[0].value(at: 1)
-    else { return .empty }
-    return .bound(InstanceID(id), state: state)
+    else { return (.empty, format) }
+    return (.bound(InstanceID(id), state: state), format)
   }
 
   /// Runs `body` in a transaction while no other node migrates or binds the database, with the tables of this version.
@@ -131,8 +132,8 @@ struct PostgresOpening {
     try running { connection throws(RegistryOpenError) in
       do throws(RegistryOpenError) {
         try begin(connection)
-        let before = try found(connection)
-        try migrate(connection, migrating)
+        let (before, format) = try found(connection)
+        try migrate(connection, from: format, migrating)
         let value = try body(connection, before)
         _ = try result("COMMIT", connection)
         return value
@@ -151,18 +152,14 @@ struct PostgresOpening {
     _ = try result("SELECT pg_advisory_xact_lock(\(PostgresSchema.lock))", connection)
   }
 
-  private func migrate(_ connection: PostgresConnection, _ migrating: Bool) throws(RegistryOpenError) {
-    let tables = try result("SELECT count(*) FROM pg_class WHERE oid = to_regclass('handstamp.format')", connection)
-    let format = tables.integer == 1 ? try latestFormat(connection) : 0
+  private func migrate(
+    _ connection: PostgresConnection, from format: Int64, _ migrating: Bool
+  ) throws(RegistryOpenError) {
     for (index, statements) in PostgresSchema.migrations.enumerated() where index >= format {
       guard migrating else { throw .olderFormat(path: path) }
       for statement in statements { _ = try result(statement, connection) }
       _ = try result("INSERT INTO handstamp.format (number) VALUES (\(index + 1))", connection)
     }
-  }
-
-  private func latestFormat(_ connection: PostgresConnection) throws(RegistryOpenError) -> Int64 {
-    try result("SELECT coalesce(max(number), 0) FROM handstamp.format", connection).integer ?? 0
   }
 
   /// Binds new tables to their keys, and refuses those that are bound to others. Records added keys.
@@ -231,7 +228,7 @@ struct PostgresOpening {
         guard case .integer(let isHere)? = present[0].value(at: 0), case .integer(let isLeft)? = present[0].value(at: 1)
         else { throw .unavailable("\(path) does not answer like PostgreSQL") }
         if isHere == 1 {
-          guard case .bound(let id, let state) = try found(connection) else { throw .tablesMissing(path: path) }
+          guard case .bound(let id, let state) = try found(connection).0 else { throw .tablesMissing(path: path) }
           try check(id, instance)
           try PostgresOpening.requireServing(state, path)
           guard isLeft == 0 else {
