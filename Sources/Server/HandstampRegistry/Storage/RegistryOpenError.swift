@@ -55,7 +55,7 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
       "restore this server's own log to \(path), or run the version that wrote it; or move it away: sessions that ended after the"
         + " last backup then count as live"
     case .keyFileInvalid(let path, _):
-      "restore the key file to \(path); or with the program that wrote it, run: handstamp-server admin export"
+      "restore the key file to \(path); or if another version wrote it, run with that one: handstamp-server admin export"
         + " users.jsonl --with-secrets; start this one on an empty folder, and run: handstamp-server admin import"
         + " users.jsonl --from handstamp"
     case .keyFileOpenToOthers(let path): "run: chmod 600 \(path)"
