@@ -265,6 +265,24 @@ extension World {
   }
 
   /// The sign-in reads before the end is announced, and writes after it.
+  @Test func `that was stored by a later version stops every sign-in, and the next ends sessions all the same`()
+    async throws
+  {
+    let world = try await World()
+    let one = try await world.signInThere()
+    var mark = try #require(try await world.registry.item(UpstreamKey(user: adaThere).markID))
+    mark.payload = "later"
+    try await world.store.write([.putItem(mark)], events: [])
+    func expectRefusal() async {
+      await #expect(throws: RegistryError.unavailable("an end at a provider was stored by a later version")) {
+        try await world.signInThere("laptop", at: after(.seconds(9)), now: after(.seconds(9)))
+      }
+    }
+    await expectRefusal()
+    #expect(try await world.end() == [one.row.id])
+    await expectRefusal()
+  }
+
   @Test func `stops a sign-in that is under way`() async throws {
     let world = try await World()
     let upstream = UpstreamSession(identity: adaThere, sid: "s1", authenticatedAt: start)

@@ -127,7 +127,9 @@ extension Registry {
       async throws(RegistryError)
     {
       try await updateItem(key.markID, now: now) { stored in
-        var mark = stored.map { UpstreamMark($0) } ?? UpstreamMark()
+        let former = stored.map { PayloadCoding.value(UpstreamMark.self, $0.payload) } ?? UpstreamMark()
+        // One that cannot be read stays: it stops every sign-in.
+        guard var mark = former else { return stored }
         let wasDisabled = mark.isDisabled
         change(&mark)
         let new = mark.item(for: key, lasting: life, now: now)

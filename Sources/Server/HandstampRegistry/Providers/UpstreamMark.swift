@@ -48,8 +48,6 @@ struct UpstreamMark: StoredPayload, Equatable {
     return asked <= heardAt
   }
 
-  init(_ item: StoredItem) { self = PayloadCoding.value(UpstreamMark.self, item.payload) ?? UpstreamMark() }
-
   func item(for key: UpstreamKey, lasting life: Duration, now: UnixTime) -> StoredItem {
     StoredItem(
       id: key.markID, kind: .upstreamEnd, subject: key.text, payload: PayloadCoding.text(self), createdAt: now,
@@ -91,7 +89,10 @@ extension Registry {
       let none = UpstreamMark().item(for: key, lasting: UpstreamMark.unsure, now: now)
       return (stored.map { [.removeItem($0)] } ?? []) + [.createItem(none)]
     }
-    guard !refuses(UpstreamMark(stored)) else { throw .upstreamEnded }
+    guard let mark = PayloadCoding.value(UpstreamMark.self, stored.payload) else {
+      throw .unavailable("an end at a provider was stored by a later version")
+    }
+    guard !refuses(mark) else { throw .upstreamEnded }
     return [.replaceItem(stored, expecting: stored.revision)]
   }
 }
