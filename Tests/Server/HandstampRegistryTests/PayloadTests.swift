@@ -36,7 +36,7 @@ import Testing
           text: "account=ada&created=1800000000000&issuer=https%3A%2F%2Fa.example&label=&provider=&subject=1")
       ]
     case .totp: [totp]
-    case .appleGrant: [Form(payload: AppleGrant(client: "c"), text: "attempts=0&client=c&failures=0&lease=")]
+    case .appleGrant: [appleGrant]
     case .logout:
       [
         Form(
@@ -102,6 +102,15 @@ import Testing
     return Form(
       payload: record, text: "account=ada&created=1800000000000&sealed=x&step=3&used=1800000000000",
       optional: ["used"])
+  }
+
+  private var appleGrant: Form {
+    var grant = AppleGrant(client: "c")
+    (grant.code, grant.token, grant.endedAt, grant.failure) = ("x", "y", start, "f")
+    return Form(
+      payload: grant,
+      text: "attempts=0&client=c&code=x&ended=1800000000000&failure=f&failures=0&lease=&token=y",
+      optional: ["code", "ended", "failure", "token"])
   }
 
   private var upstreamMark: Form {

@@ -39,7 +39,7 @@ package struct AppleGrant: RetriedJob {
     else { return nil }
     self.init(client: client)
     (code, token, self.attempts) = (fields["code"], fields["token"], attempts)
-    endedAt = fields["ended"].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) }
+    endedAt = fields.time("ended")
     (self.lease, self.failures, failure) = (lease, failures, fields["failure"])
   }
 
