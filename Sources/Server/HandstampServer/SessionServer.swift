@@ -270,7 +270,7 @@ extension SessionServer {
     known.mail.link = known.mail.link ?? MailSettings.ownLink(at: known.issuer)
     return Administration(
       registry.acting(as: actor), configuration: known, passwords: passwords, hasDirectory: directory != nil,
-      hasMailer: mailer != nil, sendsWebhooks: configuration.webhookNetwork != nil, now: { [clock] in clock.now },
+      hasMailer: mailer != nil, now: { [clock] in clock.now },
       announce: { [recorder, configuration] account, ended in
         recorder.announceChange(account)
         recorder.recordEnd(ended, logger: configuration.logger)

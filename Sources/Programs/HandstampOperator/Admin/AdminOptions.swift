@@ -136,6 +136,7 @@ struct AdminStore {
         $0.mail.link = link
         $0.passwords.policy = passwords
         $0.clients = clients
+        $0.webhookNetwork = .internet(certificateAuthorities: nil)
       })
   }
 

@@ -31,14 +31,15 @@ public struct Administration: Sendable {
 
   init(
     _ registry: Registry, configuration: ServerConfiguration, passwords: PasswordPool, hasDirectory: Bool,
-    hasMailer: Bool = true, sendsWebhooks: Bool, now: @escaping @Sendable () -> UnixTime,
+    hasMailer: Bool = true, now: @escaping @Sendable () -> UnixTime,
     announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void,
     knows: @escaping @Sendable (_ client: String) -> Bool
   ) {
     self.registry = registry
     self.passwords = passwords
     policy = configuration.policyOfPasswords
-    (self.hasDirectory, self.hasMailer, self.sendsWebhooks) = (hasDirectory, hasMailer, sendsWebhooks)
+    (self.hasDirectory, self.hasMailer) = (hasDirectory, hasMailer)
+    sendsWebhooks = configuration.webhookNetwork != nil
     link = configuration.mail.link
     configuredMachines = Set(configuration.clients.filter { $0.flows.contains(where: \.isForMachines) }.map(\.id))
     self.now = now
@@ -57,7 +58,7 @@ public struct Administration: Sendable {
     self.init(
       registry.acting(as: actor), configuration: configuration,
       passwords: PasswordPool(parameters: configuration.passwords.hashing), hasDirectory: false,
-      sendsWebhooks: BuildPart.webhooks.isHere, now: configuration.now, announce: { _, _ in },
+      now: configuration.now, announce: { _, _ in },
       // Without an entry, nothing is known of the clients; some describe or register themselves.
       knows: { [clients = configuration.clients] id in
         clients.isEmpty || ClientURL(id) != nil || RegisteredClient.isID(id) || clients.contains { $0.id == id }

@@ -140,12 +140,9 @@ extension ProblemError {
   static let noApple = notOffered("Sign in with Apple is not set up on this server")
 
   /// `handstamp-server serve` sends them, unless its build lacks that.
-  static var noWebhooks: ProblemError {
-    let part = BuildPart.webhooks
-    let hint = BuildPart.hint(building: "handstamp-server")
-    let detail = part.isHere ? "Serve its store with handstamp-server serve." : "\(part.refusal); \(hint)"
-    return ProblemError(.forbidden, "not_offered", "This server sends no webhooks", detail: detail)
-  }
+  static let noWebhooks = ProblemError(
+    .forbidden, "not_offered", "This server sends no webhooks",
+    detail: "Serve its store with handstamp-server serve; \(BuildPart.hint(building: "handstamp-server"))")
 
   static func notOffered(_ title: String) -> ProblemError { ProblemError(.forbidden, "not_offered", title) }
 

@@ -4,6 +4,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
+import HandstampSQLite
 import HandstampSupport
 import HandstampTransports
 import Testing
@@ -85,26 +86,31 @@ import Testing
 
   @Test(arguments: [[], [.webhooks]] as [Set<BuildPart>])
   func `adds no webhook that its server would not tell`(lacking: Set<BuildPart>) async throws {
-    try await BuildPart.$lacking.withValue(lacking.union(BuildPart.unbuilt)) {
-      let settings = try ServeSettings(flags: ["data": "/x"], environment: [:], file: nil)
-      let server = try await SessionServer(
-        configuration: settings.configuration,
-        registry: Registry(store: MemoryRegistryStore(), mint: TokenMint(try ServerKeys.drawn().master)),
-        keys: SigningKeys())
-      let hook = Webhook.Settings(name: "crm", url: "https://crm.example.org/")
-      for administration in [
-        server.administration(by: .server()), Administration(server.registry, by: .server()),
-      ] {
-        var refusal: AdministrationError?
-        do throws(AdministrationError) {
-          _ = try await administration.addWebhook(hook)
-          try await administration.testWebhook("crm")
-          try await administration.replayWebhook("crm")
-          try await administration.removeWebhook("crm")
-        } catch { refusal = error }
-        #expect(refusal == (BuildPart.webhooks.isHere ? nil : .webhooksNotSent))
-      }
+    let hook = Webhook.Settings(name: "crm", url: "https://crm.example.org/")
+    func expectWebhooks(_ administration: Administration, areSent: Bool) async {
+      var refusal: AdministrationError?
+      do throws(AdministrationError) {
+        _ = try await administration.addWebhook(hook)
+        try await administration.testWebhook("crm")
+        try await administration.replayWebhook("crm")
+        try await administration.removeWebhook("crm")
+      } catch { refusal = error }
+      #expect(refusal == (areSent ? nil : .webhooksNotSent))
     }
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("webhooks-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let (store, keys) = try ServerFolder(path: folder).open()
+    let admin = AdminStore(store: store, keys: keys)
+    try await BuildPart.$lacking.withValue(lacking.union(BuildPart.unbuilt)) {
+      let settings = try ServeSettings(flags: ["data": folder], environment: [:], file: nil)
+      let server = try await SessionServer(
+        configuration: settings.configuration, registry: admin.registry, keys: SigningKeys())
+      await expectWebhooks(server.administration(by: .server()), areSent: BuildPart.webhooks.isHere)
+      await expectWebhooks(admin.administration(), areSent: BuildPart.webhooks.isHere)
+      // A program with a server inside has no way to the receivers.
+      await expectWebhooks(Administration(admin.registry, by: .server()), areSent: false)
+    }
+    try store.close()
   }
 
   @Test func `is named by the version and the doctor`() async {
