@@ -133,6 +133,6 @@ APIS = [
     Resource("mod_oauth2_keys", "mod_oauth2 3.3.1 (Debian 12)", apache("jwks_uri ${PARTY_ISSUER}/.well-known/jwks.json"), shows=["about"],
              debian=["libapache2-mod-oauth2"], note="access token, by its signature"),
     Mailbox("dovecot_introspection", "access token, by introspection; `username_attribute = email`", "introspection_mode = post",
-            "introspection_url = http://party:{secret}@127.0.0.1:{port}/oauth/introspect", "active_attribute = active", "active_value = true"),
+            "introspection_url = http://party:{secret}@127.0.0.1:{port}/oauth/introspect", "active_attribute = email_verified", "active_value = true"),
     Mailbox("dovecot_userinfo", "access token, by asking for the person's claims", "introspection_mode = auth", "introspection_url = {issuer}/oauth/userinfo"),
 ]

@@ -82,6 +82,8 @@ class Mailbox:
         secret = provider.add("party", "--redirect-uri", "http://127.0.0.1:9/", "--introspects")
         tokens = caller(provider)
         provider.start()
+        ada = json.dumps(dict(id=provider.api("GET", "/v1/me")["sub"], email=EMAIL, email_verified=True))
+        provider.admin("import", "-", "--from", "handstamp", "--merge", text=ada)
         values = dict(secret=secret, port=provider.port, issuer=provider.issuer)
         server = Dovecot(provider.folder, "username_attribute = email", *[line.format(**values) for line in self.oauth2])
         try:
