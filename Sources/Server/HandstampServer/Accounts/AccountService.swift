@@ -133,17 +133,16 @@ extension AccountService {
   /// Ends one session of the account, which another one than its own may do only with a recent proof.
   ///
   /// - Parameters:
-  ///   - isWhole: whether the other sessions of its ``SessionGroup`` end with it.
+  ///   - group: its ``SessionGroup``, which ends with it; empty for that session alone.
   ///   - password: a proof for this alone, with which the code of an authenticator app is not needed: the lost device may have it.
   /// - Returns: the sessions that ended; none if it had ended already.
   /// - Throws: ``RegistryError/notFound`` for one that is unknown or belongs to another account.
   @discardableResult
   func end(
-    _ session: SessionID, whole isWhole: Bool = false, by owner: Owner, password: Secret? = nil
+    _ session: SessionID, with group: [SessionRow] = [], by owner: Owner, password: Secret? = nil
   ) async throws -> [SessionRow] {
     let isOwn = session == owner.session
     try await require(isOwn ? .signOut : .endDevices, of: owner, by: password)
-    let group = isWhole ? try await group(of: session, owner) : []
     return ended(
       try await owned(owner.caller).end(
         group.isEmpty ? [session] : group.map(\.id), of: owner.account.id, reason: isOwn ? .signedOut : .revoked,
@@ -161,7 +160,7 @@ extension AccountService {
   ///
   /// - Parameters:
   ///   - keepingOwn: whether the one that asks for it stays.
-  ///   - password: as for ``end(_:whole:by:password:)``.
+  ///   - password: as for ``end(_:with:by:password:)``.
   /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   @discardableResult
   func endAll(by owner: Owner, keepingOwn: Bool, password: Secret? = nil) async throws -> [SessionRow] {

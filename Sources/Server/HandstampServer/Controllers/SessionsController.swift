@@ -63,8 +63,8 @@ struct SessionsController: Sendable {
   ) async throws -> Response {
     let (id, owner) = (SessionID(try context.decoded("id")), try await service.owner(request, context))
     let body = try await request.optionalJSON(upTo: bodyLimit)
-    try await service.end(
-      id, whole: try body?.optionalFlag("group") ?? false, by: owner, password: try body?.optionalSecret("password"))
+    let group = try body?.optionalFlag("group") == true ? try await service.group(of: id, owner) : []
+    try await service.end(id, with: group, by: owner, password: try body?.optionalSecret("password"))
     return .nothing
   }
 

@@ -51,7 +51,7 @@ struct DevicesPageController: Sendable {
     return SessionGroup.groups(of: ordered, current: user.row.id).compactMap { group in
       guard let first = group.rows.first else { return nil }
       var device = shown(first)
-      device["key"] = .text(group.id)
+      device["key"] = .text(group.id(of: user.account.id))
       guard group.rows.count > 1 else { return .object(device) }
       let words = group.rows.map { [dates.words($0.lastSeenAt), dates.words($0.createdAt)] }
       let members = zip(group.rows, words).map { row, own -> PageValue in
@@ -102,7 +102,7 @@ struct DevicesPageController: Sendable {
     var ended: [SessionRow] = []
     do {
       ended = try await web.service.end(
-        id, whole: !isSingle, by: call.owner, password: call.visit.form?.password("password"))
+        id, with: isSingle ? [] : seen, by: call.owner, password: call.visit.form?.password("password"))
     } catch RegistryError.notFound {
       // Someone else's, or deleted: the list shows what is left.
     } catch let problem as ProblemError where problem.code == ProblemError.reauthenticationRequired(nil).code {

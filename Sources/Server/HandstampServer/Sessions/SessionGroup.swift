@@ -9,8 +9,7 @@ import HandstampSupport
 /// For showing alone: each session has its own limits and its own end. A device of the server's own app is a group of its own, for another
 /// one may have the same name.
 struct SessionGroup: Sendable {
-  /// Names it on a page: the same for a session that joins it, and after the end of its first one.
-  let id: String
+  private let key: Key
   /// In the order of the list; never empty.
   private(set) var rows: [SessionRow]
 
@@ -26,19 +25,20 @@ struct SessionGroup: Sendable {
         self = row.kind == .browser ? .browser(row.device.name) : .device(row.device.id)
       }
     }
+  }
 
-    /// A hash, because the ID of a device is its secret.
-    func id(of account: AccountID) -> String {
-      let text =
-        switch self {
-        case .session(let id): "session \(id.rawValue)"
-        case .device(let id): "device \(id.rawValue)"
-        case .browser(let name): "browser \(name)"
-        case .client(let id): "client \(id)"
-        }
-      let hash = SHA256.hash(data: Array("handstamp group \(account.rawValue) \(text)".utf8))
-      return Base64URL.encode(hash.prefix(12))
-    }
+  /// Names it on a page of the account: the same for a session that joins it, and after the end of its first one. A hash, because the
+  /// ID of a device is its secret.
+  func id(of account: AccountID) -> String {
+    let text =
+      switch key {
+      case .session(let id): "session \(id.rawValue)"
+      case .device(let id): "device \(id.rawValue)"
+      case .browser(let name): "browser \(name)"
+      case .client(let id): "client \(id)"
+      }
+    let hash = SHA256.hash(data: Array("handstamp group \(account.rawValue) \(text)".utf8))
+    return Base64URL.encode(hash.prefix(12))
   }
 
   /// Returns the groups of live sessions, each at the place of its first one.
@@ -52,7 +52,7 @@ struct SessionGroup: Sendable {
         groups[place].rows.append(row)
       } else {
         places[key] = groups.count
-        groups.append(SessionGroup(id: key.id(of: row.account), rows: [row]))
+        groups.append(SessionGroup(key: key, rows: [row]))
       }
     }
     return groups
