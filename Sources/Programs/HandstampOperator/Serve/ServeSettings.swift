@@ -259,6 +259,14 @@ extension ServeSettings {
     try SigningKeyFile(path: data + "/signing.pem").keys(needsRSA: needsRSA)
   }
 
+  private func signingKeys(logger: Logger) throws(CommandError) -> SigningKeys {
+    let keys = try signingKeys()
+    if needsRSA, !keys.algorithms.contains(.rs256) {
+      logger.warning("No RSA key: signing.pem has none and may not be changed")
+    }
+    return keys
+  }
+
   /// The URL that the server is reached at from here: by the issuer's name if that is another one for the same place, for a browser stays
   /// signed in at that one only.
   ///
@@ -282,10 +290,7 @@ extension ServeSettings {
     store: any ServerStore, keys: ServerKeys, logger: Logger, metrics: PrometheusMetrics
   ) async throws -> SessionServer {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
-    let signing = try signingKeys()
-    if needsRSA, !signing.algorithms.contains(.rs256) {
-      logger.warning("No RSA key: signing.pem has none and may not be changed")
-    }
+    let signing = try signingKeys(logger: logger)
     var configuration = configuration(logger: logger)
     configuration.metrics = metrics
     return try await ServeSettings.explained {
@@ -298,7 +303,7 @@ extension ServeSettings {
   /// Gives these settings to a running server, as far as they can change while it runs.
   func apply(to server: SessionServer, store: any ServerStore, keys: ServerKeys) async throws {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
-    let signing = try signingKeys()
+    let signing = try signingKeys(logger: server.configuration.logger)
     try await ServeSettings.explained {
       try await server.reload(
         configuration(logger: server.configuration.logger), registry: registry, keys: signing, mailer: mailer,

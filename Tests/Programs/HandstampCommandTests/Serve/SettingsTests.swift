@@ -30,6 +30,20 @@ extension RegistryStore {
   }
 }
 
+/// Keeps the messages of a log.
+private struct Heard: LogHandler {
+  let lines = Locked<[String]>([])
+  var metadata: Logger.Metadata = [:]
+  var logLevel: Logger.Level = .trace
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) { lines.withLock { $0.append("\(event.message)") } }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `Settings of the server` {
   private func settings(
     _ flags: [String: String] = [:], environment: [String: String] = [:], file: String? = nil
@@ -94,6 +108,26 @@ extension RegistryStore {
     #expect(settings.needsRSA == needsRSA)
     settings.configuration.clients = [try ConfiguredClient(id: "wiki", redirectURIs: ["https://wiki.example.org/"])]
     #expect(settings.needsRSA)
+  }
+
+  @Test(.enabled(if: geteuid() != 0)) func `that are reloaded say that there is no RSA key, as at the start`()
+    async throws
+  {
+    try await ProcessFixture.inFolder { folder in
+      var settings = try await self.settings(["data": folder])
+      let (store, keys) = try await settings.openDatabase()
+      let heard = Heard()
+      let server = try await settings.server(
+        store: store, keys: keys, logger: Logger(label: "test") { _ in heard }, metrics: PrometheusMetrics())
+      let words = "No RSA key: signing.pem has none and may not be changed"
+      #expect(!heard.lines.withLock { $0.contains(words) })
+      settings.configuration.clients = [try ConfiguredClient(id: "wiki", redirectURIs: ["https://wiki.example.org/"])]
+      try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: folder)
+      defer { try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder) }
+      try await settings.apply(to: server, store: store, keys: keys)
+      #expect(heard.lines.withLock { $0.contains(words) })
+      store.release()
+    }
   }
 
   @Test func `that lack a client with live sessions are warned of, with their number`() async throws {
