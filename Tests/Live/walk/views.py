@@ -1,7 +1,7 @@
 """Walks through every page of the server in every state that people see. A page more is a `yield` more."""
 import secrets
 
-from kit.web import Client
+from kit.web import Client, Person
 from walk.site import SCOPES
 
 EMAIL, NEW_EMAIL, NAME = "ada@example.org", "countess@example.org", "Ada Lovelace"
@@ -81,6 +81,9 @@ def devices(site, browser):
     for number, (name, platform) in enumerate([("Ada’s phone", "ios"), ("Study", "macos"), ("The build server in the room beside the library", "linux")]):
         site.sign_in(NEW_EMAIL, PASSWORD, f"d-{number}", name, platform)
     yield "account_devices-many", lambda: browser.open("/account/devices") or browser.find(".live.on")
+    for _ in range(2):
+        Person(NEW_EMAIL, PASSWORD).pass_through(site.issuer + "/sign-in")
+    yield "account_devices-groups", lambda: browser.open("/account/devices") or browser.find(".live.on")
     yield "confirm_end", "/account/devices/end"
     yield "account_activity", "/account/activity"
 
