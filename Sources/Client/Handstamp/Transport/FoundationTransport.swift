@@ -295,7 +295,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
   }
 
   /// Ends a request whose response cannot be received; the rest is abandoned, from outside the callback. On Linux its data is dropped
-  /// instead: a task that was cancelled while a response arrived was seen to hang (decision 6).
+  /// instead: to cancel a task while its response arrives hangs or crashes (swift-corelibs-foundation 5412, 3296).
   private func end(_ task: URLSessionTask, _ error: TransportError) {
     let number = task.taskIdentifier
     if case .whole(let answer, _, _) = exchanges.withLock({ $0.removeValue(forKey: number)?.expected }) {

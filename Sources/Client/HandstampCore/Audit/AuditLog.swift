@@ -4,8 +4,8 @@ public protocol AuditLog: Sendable {
   /// session.
   @concurrent func record(_ entry: AuditEntry) async
 
-  /// The newest durable entry; the vault's next edit stores it, so that a truncation before it is detected. Read often, from
-  /// any thread.
+  /// The newest durable entry; the vault's next edit stores it, so that a truncation before it is detected. A vault that knew an entry
+  /// that is not durable would report a cut after a power failure. Read often, from any thread.
   var head: AuditHead? { get }
 
   /// Reports the head that a vault has stored: a log that ends before it was truncated.

@@ -5,7 +5,8 @@ public import HandstampCore
 ///
 /// It is kept in a keychain item of the strictest level: on this device only, while it is unlocked and has a passcode.
 /// Removing the passcode deletes it; with ``Access/currentBiometrySet``, so does enrolling another face or fingerprint.
-/// The session itself stays in its vault and does not depend on this secret.
+/// The session itself stays in its vault and does not depend on this secret: a vault's items need no presence, because a refresh in the
+/// background, a sign-out or another process could not answer a question.
 public struct BiometricSecret: Sendable {
   /// The condition for releasing the secret.
   public enum Access: Sendable, Hashable {
