@@ -5,7 +5,8 @@ import GRDB
 import HandstampSupport
 
 /// One database file, from its creation to the next erasure. Readers of an older generation finish on its file, which
-/// has no name any more and is deleted with its last reader.
+/// has no name any more and is deleted with its last reader. The next one has another name: SQLite removes the log of a file by its
+/// name, so a new file of the same name could lose its log to a reader of the old one.
 final class Generation: Sendable {
   let number: Int
   let pool: DatabasePool

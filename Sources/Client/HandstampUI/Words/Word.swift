@@ -128,7 +128,8 @@ public enum Word: String, Sendable, CaseIterable {
   case errorPassphraseUnusable = "error_passphrase_unusable"
   case errorOther = "error_other"
 
-  /// The text in the app's language. A text with `{0}` needs a value, see ``Wording``.
+  /// The text in the app's language. A text with `{0}` needs a value, see ``Wording``. The package has no bundle of resources: its
+  /// generated accessor traps where a build system leaves the bundle out.
   public var text: String {
     let shipped = text(in: Bundle.main.preferredLocalizations.first ?? "en")
     return Bundle.main.localizedString(forKey: rawValue, value: shipped, table: "Handstamp")
