@@ -15,7 +15,8 @@ public struct TLSFiles: Sendable, Hashable {
   public var certificate: String
   /// The path of the private key.
   public var key: String
-  /// How often the files are looked at. Default 5 s, at least 10 ms.
+  /// How often the files are looked at. Default 5 s, at least 10 ms. A watch would miss one or the other way of replacing them: certbot
+  /// moves a link, other programs rewrite the file.
   public var interval: Duration
 
   public init(certificate: String, key: String, interval: Duration = .seconds(5)) {

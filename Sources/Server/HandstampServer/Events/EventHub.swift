@@ -190,7 +190,8 @@ final class Doorbell: Sendable {
 
 /// How many event streams (`GET /v1/events`, `GET /v1/revocations`) are open at once. More are answered 429 with `Retry-After`.
 public struct EventStreamLimits: Sendable, Hashable {
-  /// Of one session, at least 1. Default 4; one more ends the oldest.
+  /// Of one session, at least 1. Default 4; one more ends the oldest: a phone that has changed its network leaves streams behind that
+  /// look open for minutes.
   public var perSession: Int
   /// Of one account, at least 1. Default 100.
   public var perAccount: Int

@@ -31,7 +31,8 @@ actor Readiness {
     routes.get("/ready") { [self] _, _ in await response() }
   }
 
-  /// `GET /health`: the process runs and answers.
+  /// `GET /health`: the process runs and answers. Asks nothing of the store: a supervisor that restarts a server because its disk is full
+  /// makes it worse.
   static var alive: Response { response("ok", .ok) }
 
   /// `GET /ready`: 503 if the store cannot be read or written, so that a load balancer sends requests elsewhere.
