@@ -9,9 +9,13 @@ import HandstampSupport
 /// SQLite would do so at the end of a commit, and with many sessions in the file, whose pages lie far apart, that commit and all
 /// behind it would wait. The next commit itself moves what was committed meanwhile, which is little: only after a complete move
 /// does the log begin again from its start instead of growing.
+///
+/// A move starts only after a commit that is not moved yet, and the connection that writes makes no checkpoint while a move runs. Up to
+/// SQLite 3.51.2 a checkpoint that finds everything moved already, while another connection begins the log again, may lose commits
+/// (https://sqlite.org/wal.html#walresetbug).
 final class Checkpointer: Sendable {
   /// The length of the log, in pages, at which a move starts: a quarter of SQLite's own limit, because long moves hold up the syncs
-  /// of commits.
+  /// of commits. With 100, moves do not keep up with a million sessions.
   static let limit: CInt = 250
   /// The length at which commits wait for the move, which a slow disk or a busy machine may hold up: 16 MB.
   static let longest: CInt = 4_000

@@ -4,6 +4,9 @@ import HandstampSupport
 /// The ways of an authorization server that its metadata does not state: endpoints that it leaves out, how it takes the client's
 /// secret, and who a user is.
 ///
+/// When a refresh token ends, as some say (`refresh_token_expires_in`, `refresh_expires_in`), is not read: it moves with each use, is 0 for
+/// "no end" at Keycloak, and an administrator changes it. The server's refusal is the end.
+///
 /// Known providers, such as GitHub and Slack, need nothing: ``OAuthClient/provider`` is chosen by the issuer. For another server:
 ///
 /// ```swift

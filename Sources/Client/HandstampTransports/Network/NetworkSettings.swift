@@ -1,6 +1,7 @@
 import HandstampSupport
 
-/// The settings that a connection needs on a network with proxies or authorities of its own.
+/// The settings that a connection needs on a network with proxies or authorities of its own. Nothing connects directly in place of a proxy
+/// that is not valid or cannot be reached.
 ///
 /// ```swift
 /// var network = try NetworkSettings.environment()

@@ -10,7 +10,8 @@ public enum AuthGuardState<Content: Sendable>: Sendable {
   case signedOut(Wording?)
   /// Unknown, because the device is locked or its storage fails. The user was not signed out. With ``Recovery/signIn``
   /// the session is damaged, and a sign-in takes its place; with ``Recovery/fixConfiguration`` it is of another
-  /// server, and ``AuthGuardModel/signOut()`` ends it.
+  /// server, and ``AuthGuardModel/signOut()`` ends it. A missing key and a newer format offer neither: a sign-out would destroy
+  /// what can be recovered.
   case locked(Wording, Recovery?)
   /// A user is signed in, and the app's content is loading.
   case loading(SignedIn)

@@ -1,5 +1,5 @@
 extension Word {
-  /// The German text.
+  /// The German text. In the code, because a resource bundle traps where a build system omits it.
   package var german: String {
     switch self {
     case .signIn: "Anmelden"

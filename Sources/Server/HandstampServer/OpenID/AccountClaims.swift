@@ -4,7 +4,7 @@ import HandstampRegistry
 import HandstampSupport
 
 /// The claims of OpenID Connect Core 1.0 section 5.1 that this server has, and `groups`, by the scopes that allow them (section
-/// 5.4).
+/// 5.4). Access tokens have no groups: services decide by `sub`, and a name in a token would outlive the change.
 struct AccountClaims: Sendable {
   static let names = ["name", "preferred_username", "email", "email_verified", "groups"]
   private static let scopes: Set = ["profile", "email", "groups"]
