@@ -60,11 +60,11 @@ def unknown_suites():
 
 
 def unknown_tests():
-    """The checklist names tests as suite › test; words may follow."""
-    known = [name for path in swift("Tests", "Examples") for name in re.findall(r"func `([^`]+)`", read(path))]
-    for name in re.findall(r"› ([^|›]+)", read("docs/checklist.md").split("\n|", 1)[-1]):
-        if not name.startswith(("all tests", *known)):
-            yield name.strip()
+    """The table names tests in quotation marks, at least by their first words."""
+    known = "\n".join(name for path in swift("Tests", "Examples") for name in re.findall(r"(?:func|struct) (`[^`]+`)", read(path)))
+    for name in re.findall(r'"([^"]+)"', re.sub("`.*?`", "", read("docs/asvs.md"))):
+        if "`" + name.rstrip("…") not in known:
+            yield name
 
 
 CALL = re.compile(r"""[lL]ogger\??\.(?:(?:trace|debug|info|notice|warning|error|critical)\(|log\(\s*level: [^,]+,)\s*("[^"]+"|\w+)"""
@@ -202,7 +202,7 @@ def rules():
         "suites have a time limit, which nested ones inherit": unlimited(),
         "tests without an expectation": expectations.missing(),
         "docs/features.md names tests that do not exist": unknown_suites(),
-        "docs/checklist.md names tests that do not exist": unknown_tests(),
+        "docs/asvs.md names tests that do not exist": unknown_tests(),
         "logged, and not in docs/logs.md": sorted(logged() - documented()),
         "in docs/logs.md, and never logged": sorted(documented() - logged()),
         "ARCHITECTURE.md differs from Package.swift (target: what it imports)": arrows(),

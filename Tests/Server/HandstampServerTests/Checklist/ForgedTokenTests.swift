@@ -10,7 +10,7 @@ import Testing
 
 @testable import HandstampServer
 
-/// Items 2 to 8 of docs/checklist.md: forgeries that look like an access token, some of them signed with our own key.
+/// Section V9 of docs/asvs.md: forgeries that look like an access token, some of them signed with our own key.
 @Suite(.timeLimit(.minutes(10))) struct `A forged access token` {
   private func signature(_ input: String, _ key: P256.Signing.PrivateKey) throws -> String {
     Base64URL.encode(Array(try key.signature(for: Array(input.utf8)).rawRepresentation))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampServer
 
-/// Item 32 of docs/checklist.md: an operator restores yesterday's copy of the database.
+/// The last section of docs/asvs.md: an operator restores yesterday's copy of the database.
 @Suite(.timeLimit(.minutes(10))) struct `Yesterday's database` {
   @Test func `does not set the clock back: sessions that have expired since stay expired`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)").path

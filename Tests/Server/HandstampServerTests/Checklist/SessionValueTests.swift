@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampServer
 
-/// Items 10 to 12, 14, 21 and 23 of docs/checklist.md, over HTTP.
+/// Section V7 of docs/asvs.md, and its row on the live feed, over HTTP.
 @Suite(.timeLimit(.minutes(10))) struct `The values of sessions` {
   @Test func `are all different, and share only their format`() async throws {
     try await TestServer.runOAuth { test in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampServer
 
-/// Items 8, 9, 35 and the disabled account of 13 in docs/checklist.md, over HTTP.
+/// Two servers on one store: the row on tokens at the end of docs/asvs.md, and 7.4.2 there, over HTTP.
 @Suite(.timeLimit(.minutes(10))) struct `Two servers on one store` {
   /// Servers on one store, each with its own keys.
   private func run(
