@@ -5,27 +5,27 @@ package import HandstampSupport
 ///
 /// It is stored durably beside the token before the first byte is sent. A process that finds one presents the token again only
 /// when no response to it can arrive any more: ``isOver``, its sender has ended, or ``limit`` has passed.
-public struct RefreshAttempt: Sendable, Hashable {
+package struct RefreshAttempt: Sendable, Hashable {
   /// When the attempt was recorded.
-  public var since: Moment
+  package var since: Moment
   /// The sender.
-  public var sender: ProcessIdentity
+  package var sender: ProcessIdentity
   /// When the token was presented for the first time; `nil` if this attempt is the first.
-  public var first: Moment?
+  package var first: Moment?
   /// How long the sender awaits the response.
-  public var limit: Duration
+  package var limit: Duration
   /// Whether the sender has learned that no response can arrive any more.
-  public var isOver = false
+  package var isOver = false
   /// The lock that the sender holds as long as a response may arrive or is not stored, see ``AttemptLocks``; `nil` for none.
   package var lock: FileIdentity?
   /// When the attempt was first read under other boots, at most ``readingLimit`` of them: their clocks cannot be compared with
   /// the sender's, so time counts from there.
-  public var readings: [Moment]
+  package var readings: [Moment]
 
   /// The most readings that are kept.
-  public static let readingLimit = 8
+  package static let readingLimit = 8
 
-  public init(
+  package init(
     since: Moment, sender: ProcessIdentity, first: Moment? = nil, limit: Duration, isOver: Bool = false,
     readings: [Moment] = []
   ) {
@@ -39,7 +39,7 @@ public struct RefreshAttempt: Sendable, Hashable {
 
   /// Returns how long the attempt has been known under the boot of `now`; `nil` if it was never read under it, or if the clock
   /// ran backward (a restored virtual machine).
-  public func age(at now: Moment) -> Duration? {
+  package func age(at now: Moment) -> Duration? {
     ([since] + readings).compactMap { now.elapsed(since: $0) }.max()
   }
 
@@ -55,15 +55,15 @@ public struct RefreshAttempt: Sendable, Hashable {
 }
 
 /// A process, told apart from a later one with the same number.
-public struct ProcessIdentity: Sendable, Hashable {
+package struct ProcessIdentity: Sendable, Hashable {
   /// The process ID.
-  public var id: Int32
+  package var id: Int32
   /// When it began, in a unit of the system's, counted from the boot; `nil` if unknown.
-  public var startedAt: UInt64?
+  package var startedAt: UInt64?
   /// The namespace of its ID, as of a container; `nil` if unknown.
-  public var namespace: UInt64?
+  package var namespace: UInt64?
 
-  public init(id: Int32, startedAt: UInt64? = nil, namespace: UInt64? = nil) {
+  package init(id: Int32, startedAt: UInt64? = nil, namespace: UInt64? = nil) {
     self.id = id
     self.startedAt = startedAt
     self.namespace = namespace

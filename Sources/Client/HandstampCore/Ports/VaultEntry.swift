@@ -7,13 +7,16 @@ public struct VaultEntry: Sendable, Hashable {
   /// The session; `nil` if signed out.
   public var session: StoredSession?
   /// Ended sessions, oldest first: those with a pending revocation, and the last one for its reason.
-  public var tombstones: [Tombstone]
+  package var tombstones: [Tombstone]
   /// The audit log's progress: it must not end before. Kept as long as the entry has other content.
   public var auditHead: AuditHead?
   /// A sign-in whose session is not stored yet; `nil` if there is none.
   public var signIn: PendingSignIn?
 
-  public init(
+  /// An entry without content, which was never written.
+  public init() { self.init(revision: 0) }
+
+  package init(
     revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = [], auditHead: AuditHead? = nil,
     signIn: PendingSignIn? = nil
   ) {
@@ -28,7 +31,7 @@ public struct VaultEntry: Sendable, Hashable {
   public var isEmpty: Bool { session == nil && tombstones.isEmpty && signIn == nil }
 
   /// Returns the tombstone of `session`, if it ended here.
-  public func tombstone(of session: SessionID) -> Tombstone? {
+  package func tombstone(of session: SessionID) -> Tombstone? {
     tombstones.last { $0.session == session }
   }
 }
@@ -39,33 +42,33 @@ public struct StoredSession: Sendable, Hashable {
   /// `nil` while the server has not said who signed in.
   public var profile: Profile?
   /// The refresh token; `nil` if the server issued none.
-  public var refresh: RefreshToken?
+  package var refresh: RefreshToken?
   /// The rotation key of a refresh that has begun: the next refresh sends the same one.
-  public var pendingKey: RotationKey?
+  package var pendingKey: RotationKey?
   /// A refresh whose response is not stored yet, at a server without rotation keys.
-  public var attempt: RefreshAttempt?
+  package var attempt: RefreshAttempt?
   /// The server's support of rotation keys, as far as it has shown it.
-  public var rotationKeys: RotationKeyUse
+  package var rotationKeys: RotationKeyUse
   /// Whether the server has ever replaced the refresh token; `nil` before the first refresh.
-  public var isRotated: Bool?
+  package var isRotated: Bool?
   /// The handle that ends the session at the server; `nil` if there is none.
-  public var revocation: RevocationHandle?
+  package var revocation: RevocationHandle?
   /// The server that issued the tokens; `nil` if that was not stored. See ``BackendAbilities/issuer``.
-  public var issuer: String?
+  package var issuer: String?
   /// The credential of requests; `nil` if there is none yet.
-  public var access: StoredAccess?
+  package var access: StoredAccess?
   /// The ID token of the last response that brought one; `nil` if none did. It extends nothing: the session goes on without it.
   package var idToken: StoredIDToken?
   /// Tokens for other targets, which all processes share. None without a lifetime is stored: no process could know that it is over.
   package var targeted: [TokenTarget: StoredAccess] = [:]
   /// When the session began.
-  public var startedAt: Moment
+  package var startedAt: Moment
   /// When the session was last used.
-  public var activeAt: Moment
+  package var activeAt: Moment
   /// Whether the session may be written to disk. Otherwise it ends with its program.
-  public var isRemembered: Bool
+  package var isRemembered: Bool
 
-  public init(
+  package init(
     id: SessionID, profile: Profile?, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
     attempt: RefreshAttempt? = nil, revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment,
     activeAt: Moment, isRemembered: Bool = true, rotationKeys: RotationKeyUse = .unknown, isRotated: Bool? = nil,
@@ -88,7 +91,7 @@ public struct StoredSession: Sendable, Hashable {
 }
 
 /// The support of an OAuth server for the rotation keys of a session, as far as it has shown it.
-public enum RotationKeyUse: UInt8, Sendable, Hashable, CaseIterable {
+package enum RotationKeyUse: UInt8, Sendable, Hashable, CaseIterable {
   /// No response has said that a key was used.
   case unknown = 0
   /// The last response says that its key was used: a repeat is free.
@@ -163,21 +166,21 @@ extension StoredSession {
 }
 
 /// The credential of a session's requests: an access token and its lifetime, or cookies.
-public struct StoredAccess: Sendable, Hashable {
-  public var credential: Credential
+package struct StoredAccess: Sendable, Hashable {
+  package var credential: Credential
   /// The token's lifetime; `nil` if the server did not send it: it is valid until an API rejects it. Always `nil` for cookies,
   /// which carry their expiry dates.
-  public var lifetime: Lifetime?
+  package var lifetime: Lifetime?
 
-  public init(_ credential: Credential, lifetime: Lifetime? = nil) {
+  package init(_ credential: Credential, lifetime: Lifetime? = nil) {
     self.credential = credential
     self.lifetime = lifetime
   }
 
-  public init(token: AccessToken, lifetime: Lifetime?) { self.init(.accessToken(token), lifetime: lifetime) }
+  package init(token: AccessToken, lifetime: Lifetime?) { self.init(.accessToken(token), lifetime: lifetime) }
 
   /// The access token; `nil` for cookies.
-  public var token: AccessToken? { credential.token }
+  package var token: AccessToken? { credential.token }
 }
 
 /// An ID token, and when it expires.
@@ -196,26 +199,26 @@ package struct StoredIDToken: Sendable, Hashable {
 }
 
 /// The remains of an ended session: enough to revoke it at the server, and nothing that could restore it.
-public struct Tombstone: Sendable, Hashable {
-  public var session: SessionID
-  public var reason: EndReason
+package struct Tombstone: Sendable, Hashable {
+  package var session: SessionID
+  package var reason: EndReason
   /// When the session ended.
-  public var endedAt: Moment
+  package var endedAt: Moment
   /// The handle of the pending revocation; `nil` if none is pending.
-  public var revocation: RevocationHandle?
+  package var revocation: RevocationHandle?
   /// The account, while work is pending; `nil` afterwards, or if unknown.
-  public var account: AccountID?
+  package var account: AccountID?
   /// The server to which the revocation is sent; `nil` if that was not stored.
-  public var issuer: String?
+  package var issuer: String?
   /// When the revocation is retried, after a response that decided nothing; `nil` for at once.
-  public var delay: DeliveryDelay?
+  package var delay: DeliveryDelay?
   /// The names of the clean-up steps that have not run yet.
-  public var steps: [String]
+  package var steps: [String]
 
   /// Whether no work is pending: the tombstone is kept only for its reason.
-  public var isFinished: Bool { revocation == nil && steps.isEmpty }
+  package var isFinished: Bool { revocation == nil && steps.isEmpty }
 
-  public init(
+  package init(
     session: SessionID, reason: EndReason, endedAt: Moment, revocation: RevocationHandle?, account: AccountID? = nil,
     issuer: String? = nil, delay: DeliveryDelay? = nil, steps: [String] = []
   ) {
@@ -231,13 +234,13 @@ public struct Tombstone: Sendable, Hashable {
 }
 
 /// How often a server has refused a revocation without a reason, as with a bare 401, and when last.
-public struct DeliveryDelay: Sendable, Hashable {
+package struct DeliveryDelay: Sendable, Hashable {
   /// The number of refusals, from 1 on.
-  public var attempts: Int
+  package var attempts: Int
   /// When the last refusal arrived.
-  public var last: Moment
+  package var last: Moment
 
-  public init(attempts: Int, last: Moment) {
+  package init(attempts: Int, last: Moment) {
     self.attempts = attempts
     self.last = last
   }

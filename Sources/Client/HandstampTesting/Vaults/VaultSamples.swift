@@ -1,31 +1,31 @@
-public import HandstampCore
+package import HandstampCore
 
 /// Sample values for vault tests. Equal arguments give equal values.
-public enum VaultSamples {
+package enum VaultSamples {
   /// A moment, `seconds` after a fixed one.
-  public static func moment(_ seconds: Int64 = 0) -> Moment {
+  package static func moment(_ seconds: Int64 = 0) -> Moment {
     Moment(
       boot: 0x1234_5678_9abc_def0, uptime: .seconds(1000 + seconds) + .nanoseconds(7),
       wall: UnixTime(milliseconds: 1_795_226_288_123 + seconds * 1000))
   }
 
   /// A rotation key that repeats one byte.
-  public static func key(_ byte: UInt8) -> RotationKey? {
+  package static func key(_ byte: UInt8) -> RotationKey? {
     RotationKey(bytes: [UInt8](repeating: byte, count: RotationKey.byteCount))
   }
 
-  public static func access(_ name: String = "access") -> StoredAccess {
+  package static func access(_ name: String = "access") -> StoredAccess {
     StoredAccess(
       token: AccessToken("\(name)-token"), lifetime: Lifetime(start: moment(), duration: .seconds(600)))
   }
 
   /// Cookies that differ by `value`.
-  public static func cookies(_ value: String) -> StoredAccess {
+  package static func cookies(_ value: String) -> StoredAccess {
     StoredAccess(.cookies(Secret("id=\(value)")))
   }
 
   /// A session as after a sign-in; its tokens are named after it.
-  public static func session(_ name: String = "s1") -> StoredSession {
+  package static func session(_ name: String = "s1") -> StoredSession {
     StoredSession(
       id: SessionID(name), profile: Profile(id: AccountID("ada"), name: "Ada Lovelace"),
       refresh: RefreshToken("\(name)-refresh-0"), revocation: RevocationHandle("\(name)-revocation"),
@@ -33,7 +33,7 @@ public enum VaultSamples {
   }
 
   /// Sessions with different sets and kinds of values.
-  public static let oddSessions: [StoredSession] = {
+  package static let oddSessions: [StoredSession] = {
     var bare = session("bare")
     bare.refresh = nil
     bare.revocation = nil
