@@ -88,8 +88,9 @@ import Testing
     try await begin()
     try await move(to: "passphrase", store(new: "a long passphrase"))
     let file = try home.bytes("passphrase.key")
-    var newer = file
+    var newer = Array(file.dropLast(4))
     newer[7] = UInt8(ascii: "2")
+    newer += SealedFormat.check(newer[...])
     func code(mode: Int = 0o600, typing typed: [String] = ["a long passphrase"]) async throws -> String? {
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: home.vaults + "/passphrase.key")
       do throws(VaultError) {
