@@ -18,7 +18,6 @@ struct HandstampServerTool: AsyncParsableCommand {
         0   done
         1   failed
         2   cancelled
-        6   no answer; try again later
         7   the server is not set up correctly
         64  usage error, or a setting that is not valid
       """,
@@ -31,6 +30,9 @@ package func runHandstampServer() async {
   await CommandProgram.run(
     HandstampServerTool.self,
     check: { arguments throws(CommandError) in
+      guard !arguments.isVerbose else {
+        throw CommandError(.usage, "handstamp-server has no --verbose", hint: "set --log-level debug of serve")
+      }
       try BuildPart.check(command: NamedCommand(in: arguments.words, of: HandstampServerTool.self).subcommand)
     })
 }

@@ -8,8 +8,8 @@ public import HandstampCore
 /// await vault.set { $0 = .full }                         // readable, but not writable
 /// await vault.set { $0.delay = .seconds(3) }             // slow, by the clock given at initialization
 /// await vault.tear()                                     // a write was cut off: the vault is corrupt
-/// await vault.set { $0.loses = { entry, _ in entry.session?.pendingKey != nil } }
-/// await vault.cutPower()                                 // loses the rotation key
+/// await vault.set { $0.loses = { entry, _ in entry.session != nil } }
+/// await vault.cutPower()                                 // loses what was written
 /// await vault.set { $0 = .init() }                       // back to normal
 /// ```
 public actor FaultyVault: Vault {

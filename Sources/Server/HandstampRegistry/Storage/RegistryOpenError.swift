@@ -55,14 +55,14 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
       "restore this server's own log to \(path), or run the version that wrote it; or move it away: sessions that ended after the"
         + " last backup then count as live"
     case .keyFileInvalid(let path, _):
-      "restore the key file to \(path); or if another version wrote it, run with that one: handstamp-server admin export"
+      "restore the key file to \(path); or if another version wrote it, run with that one: handstamp admin export"
         + " users.jsonl --with-secrets; start this one on an empty folder, and run: handstamp-server admin import"
         + " users.jsonl --from handstamp"
     case .keyFileOpenToOthers(let path): "run: chmod 600 \(path)"
     case .writableByAnyone(let path): "run: chmod o-w \(path)"
     case .wrongKeys: "use the key file and the database of the same server"
     case .draftFormat:
-      "with the program that wrote it, run: handstamp-server admin export users.jsonl --with-secrets; start this one"
+      "with the program that wrote it, run: handstamp admin export users.jsonl --with-secrets; start this one"
         + " on an empty folder or database, and run: handstamp-server admin import users.jsonl --from handstamp;"
         + " users sign in again"
     case .newerFormat: "run the version that wrote it"
