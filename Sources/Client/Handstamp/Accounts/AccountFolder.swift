@@ -39,6 +39,9 @@ extension AccountID {
 /// data is bound to this device, like the session, so a writer excludes its folder from backups; its protection while an
 /// Apple device is locked is the app's default.
 ///
+/// It is neither in `$XDG_DATA_HOME`, which people synchronize and back up (this is a copy of what a server has, and a database that is
+/// synchronized while it is open breaks), nor in `$XDG_CACHE_HOME`, which programs that clean up empty.
+///
 /// `Accounts` of `Handstamp` removes each folder at a sign-out whose plan includes it.
 package struct AccountFolder: Sendable, Hashable {
   /// Absolute. Created by the first writer, see the folders in it.

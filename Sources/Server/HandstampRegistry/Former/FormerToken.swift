@@ -23,7 +23,8 @@ package struct FormerToken: Sendable, Hashable {
     package var isImported = false
     /// The token that the former system has given in its place, sealed.
     package var successor: String?
-    /// Until when a server asks the former system for its successor.
+    /// Until when a server asks the former system for its successor: 20 s, stored before it asks, so that two servers never send one
+    /// former token at once, which the former system may take for a theft.
     package var claimedUntil: UnixTime?
     /// How often the former system was asked for a successor without an answer.
     package var unanswered = 0
