@@ -136,7 +136,10 @@ import Testing
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
     for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
       let text = try String(contentsOf: file, encoding: .utf8)
-      let places = #/(?:(?:ProblemError|case \.\w+:\s+)\(\s*\.(\w+),\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
+      let places =
+        #/
+        (?: (?: ProblemError | case\ \.\w+:\s+ ) \(\s* \.(\w+),\s* | invalidToken\([^")]*code:\  | refused\((?:\w+,\ )? ) "([a-z_]+)"
+        /#
       for match in text.matches(of: places) {
         codes[String(match.output.2)] = match.output.1.map(String.init) ?? ""
       }

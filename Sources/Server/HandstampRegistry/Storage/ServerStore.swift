@@ -1,4 +1,3 @@
-
 /// A registry store together with what its operator needs to know of it.
 public protocol ServerStore: RegistryStore {
   /// The removals that were made again at opening, by the log beside the database, after an older copy of it was restored.
