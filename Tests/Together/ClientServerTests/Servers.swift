@@ -95,10 +95,10 @@ struct OddServer {
     throw CancellationError()
   }
 }
-#endif
 
 extension TokenResponse {
   var accessToken: AccessToken {
     get throws { try #require(tokens.access) }
   }
 }
+#endif
