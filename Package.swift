@@ -81,7 +81,7 @@ func targets(in folder: String?, _ targets: [Target], settings: [SwiftSetting]? 
   return targets
 }
 
-/// What apps link. `Sources/Client` is all that their authors read.
+/// The modules that apps link, with the test support.
 let client: [Target] = [
   // Shared by all modules, and seen by no app: dates, URLs, JSON, encodings, files, locks.
   .target(name: "HandstampSupport", swiftSettings: explored),
@@ -156,7 +156,6 @@ let server: [Target] = [
     ]),
 ]
 
-/// The programs.
 let programs: [Target] = [
   // Of both: refusals and hints, output, names of commands, files of secrets.
   .target(

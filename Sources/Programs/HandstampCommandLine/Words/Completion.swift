@@ -1,7 +1,7 @@
 #if Command
 package import ArgumentParser
 
-/// What makes a shell complete the commands of a program.
+/// The script by which a shell completes the commands of a program.
 package struct Completion<Root: ParsableCommand>: ParsableCommand {
   package static var configuration: CommandConfiguration {
     let name = Root.configuration.commandName ?? ""

@@ -252,7 +252,7 @@ extension Registry {
     email: EmailAddress?, username: String, passwordHash: Secret?, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     let origin = signUpOrigin(email, start)
-    // Nothing but the key tells a guest from another one.
+    // Guests differ in their key alone.
     if email == nil, let repeated = try await repeated(origin, now: now) { return repeated }
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
