@@ -59,13 +59,11 @@ func hummingbird(_ trait: String) -> [Target.Dependency] {
   products("Hummingbird", "HTTPTypes", "Logging", "NIOCore", with: trait)
 }
 
-/// Each is a product, and has a target of its name.
+/// Each is a product, and has a target of its name. Those from HandstampData on need a trait each, of the same line below.
 let libraries = [
   "Handstamp", "HandstampCore", "HandstampOAuth", "HandstampRegistry", "HandstampKeys", "HandstampCookies",
-  "HandstampUI", "HandstampTesting",
-  // With a trait each, of the same line below.
-  "HandstampData", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampTransports",
-  "HandstampVerifier",
+  "HandstampUI", "HandstampTesting", "HandstampData", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
+  "HandstampTransports", "HandstampVerifier",
 ]
 
 /// Targets in the folder of their readers, each in a folder of its name, with the usual settings unless it says otherwise. Every
@@ -213,7 +211,8 @@ let apart: [Target] = [
     path: "Examples/ForumReader/Server"),
   // The model of an example app, for its tests.
   .target(
-    name: "AccountsExample", dependencies: ["Handstamp"], path: "Examples/Documents/Sources/SeveralAccounts",
+    name: "AccountsExample", dependencies: ["Handstamp", "HandstampCore"],
+    path: "Examples/Documents/Sources/SeveralAccounts",
     exclude: ["SeveralAccountsApp.swift"]),
 ]
 

@@ -41,7 +41,7 @@ let package = Package(
       name: "ForumReaderTests",
       dependencies: ["ForumReader", grdb]
         + handstamp(
-          "Handstamp", "HandstampCore", "HandstampCookies", "HandstampData", "HandstampTesting", "Handstamp"),
+          "Handstamp", "HandstampCore", "HandstampCookies", "HandstampData", "HandstampTesting"),
       swiftSettings: strict),
   ]
 )

@@ -18,7 +18,8 @@ PRODUCTS = ["HandstampUI", "HandstampOAuth", "HandstampTesting", "HandstampCooki
 
 def modules():
     """Handstamp, and the modules that it exports."""
-    return ["HandstampCore", "Handstamp"]
+    exported = (re.findall(r"^@_exported public import (Handstamp\w+)", pathlib.Path(path).read_text(), re.M) for path in apple.sources("Sources/Client/Handstamp"))
+    return sorted({name for names in exported for name in names}) + ["Handstamp"]
 
 
 def options(parser):

@@ -133,7 +133,7 @@ def manual(name, found):
     parts = {
         "COMMANDS": [line for child in tree["subcommands"] if child["commandName"] != "help" for line in section(child, [name])],
         "GENERAL": prose(re.split("\n\n(?:environment|exit codes):", own)[0]),
-        "ENVIRONMENT": [line for variable, about in (listed(own, "environment") if "environment:" in own else []) for line in (f".It Ev {variable}", escaped(sentence(about)))],
+        "ENVIRONMENT": [line for variable, about in listed(own, "environment") for line in (f".It Ev {variable}", escaped(sentence(about)))],
         "EXIT": [line for code, about in listed(own, "exit codes") for line in (f".It {code.replace(', ', ' , ')}", escaped(sentence(about)))],
         "JSON": [line for words, value in found
                  for line in (f".It Nm Ic {words} Fl -json", ".Bd -literal", *map(escaped, value.split("\n")), ".Ed")],

@@ -14,6 +14,11 @@ struct HandstampServerTool: AsyncParsableCommand {
 
       secrets are read from stdin, a file or a variable, never from arguments
 
+      environment:
+        HTTPS_PROXY        proxy of https URLs; likewise HTTP_PROXY, ALL_PROXY
+                           and NO_PROXY
+        SSL_CERT_FILE      file in PEM with the authorities to trust
+
       exit codes:
         0   done
         1   failed

@@ -12,7 +12,7 @@ LINK = re.compile(r"(?<!`)``([^`\s]+)``(?!`)")
 
 def original(text):
     """Names files as in the repository, not as copied, nor absolutely."""
-    return re.sub(rf"{OUT}/catalogs/(\w+)\.docc", r"\1.docc", text.replace(os.getcwd() + "/", ""))
+    return re.sub(rf"{OUT}/catalogs/(\w+)\.docc", lambda m: glob.glob(f"Sources/*/{m[1]}/{m[1]}.docc")[0], text.replace(os.getcwd() + "/", ""))
 
 
 def run(command):
