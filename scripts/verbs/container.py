@@ -119,7 +119,7 @@ def check_settings(image, environment, words, is_quiet=False):
     variables = {name: value for name, value in os.environ.items() if not name.startswith("HANDSTAMP_")} | image.environment | environment
     # The folder of the data is that of a container.
     variables["HANDSTAMP_SERVE_DATA"] = os.path.abspath(WORK + "/none")
-    done = subprocess.run([build.program() + "-server", *image.command[1:], "--check"], env=variables, capture_output=True, text=True)
+    done = subprocess.run([build.operators(build.program()), *image.command[1:], "--check"], env=variables, capture_output=True, text=True)
     require(not done.returncode, f"{words}: {done.stderr}")
     require(not is_quiet or not done.stderr, f"{words}: {done.stderr}")
     require(re.search(rf"(?m)^port .* {image.one('EXPOSE')} ", done.stdout), f"{words}: the port is not exposed")
@@ -181,7 +181,7 @@ def run(image, compose):
         sys.exit("a Debian of its own needs root\nhint: sudo scripts/dev container --deep")
     require(image.is_here(-1), f"the image is {image.one('FROM')}, and this is {debian.release()}")
     debian.install("debootstrap", "systemd-container")
-    program = (build.given or dist.OUT + "/handstamp") + "-server"
+    program = build.operators(build.given or dist.OUT + "/handstamp")
     if not os.path.exists(program):
         sys.exit("no program to put into the image\nhint: make dist")
     system = make_system(image, program)

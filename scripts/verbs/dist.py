@@ -9,7 +9,6 @@ from kit import build, server
 
 NEEDS = ["--dist"]
 SCRATCH, OUT, ROOT = ".build/dist", ".build/dist/out", ".build/dist/package"
-PROGRAMS = ["handstamp", "handstamp-server"]
 REPOSITORY = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{os.environ.get('GITHUB_REPOSITORY', 'example/handstamp')}"
 # As Debian and Homebrew's users name them, and the part of a formula.
 ARCHITECTURES = {"x86_64": ("amd64", "on_intel"), "aarch64": ("arm64", "on_arm")}
@@ -70,7 +69,7 @@ def try_out(path):
 
 
 def programs(version):
-    paths = {name: build.given and build.given + name.removeprefix("handstamp") or compiled(name) for name in PROGRAMS}
+    paths = {name: build.given and build.given + name.removeprefix("handstamp") or compiled(name) for name in build.PROGRAMS}
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
     for name, path in paths.items():
@@ -102,7 +101,7 @@ def debian_package(library):
 
 
 def readme(version, architecture):
-    paths = [f"{OUT}/{name}" for name in PROGRAMS]
+    paths = [f"{OUT}/{name}" for name in build.PROGRAMS]
     needed = "".join(f"    {name:24}{debian_package(name)}".rstrip() + "\n" for name in sorted({name for path in paths for name in libraries(path)}))
     glibc = max(re.findall(r"\bGLIBC_(\d+\.\d+)", output("objdump", "-T", *paths)), key=lambda text: [int(part) for part in text.split(".")])
     facts = dict(version=version, architecture=architecture, libraries=needed, glibc=glibc, system=platform.freedesktop_os_release()["PRETTY_NAME"])
@@ -192,7 +191,7 @@ def main(options):
     programs(version)
     archive(version)
     if shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"):
-        for name in PROGRAMS:
+        for name in build.PROGRAMS:
             package(version, name)
     else:
         print("no package: dpkg-deb and dpkg-shlibdeps of Debian are missing\n"

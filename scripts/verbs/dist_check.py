@@ -57,7 +57,7 @@ def main(options):
         sys.exit("a container needs root\nhint: sudo scripts/dev dist-check")
     if status := dist.main(options):
         return status
-    version, packages = build.version(), [glob.glob(f"{dist.OUT}/{name}_*.deb")[0] for name in dist.PROGRAMS]
+    version, packages = build.version(), [glob.glob(f"{dist.OUT}/{name}_*.deb")[0] for name in build.PROGRAMS]
     os.makedirs(WORK, exist_ok=True)
     check_install()
     # Foundation's static libraries contain zlib, and the package is not uploaded to Debian.
@@ -70,7 +70,7 @@ def main(options):
     os.makedirs(mounted)
     for name in ("status", "output", "passed"):
         dist.write(f"{mounted}/{name}", "")
-    for name, package in zip(dist.PROGRAMS, packages):
+    for name, package in zip(build.PROGRAMS, packages):
         shutil.copy(package, f"{mounted}/{name}.deb")
     dist.write(mounted + "/proof", dist.read("packaging/debian/proof").replace("@version@", version))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",

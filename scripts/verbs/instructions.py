@@ -49,7 +49,7 @@ class Counter:
         self.server = server.Server()
         folder = self.server.folder
         # Valgrind of Debian 12 gives up at the debug information of today's compilers.
-        subprocess.run(["objcopy", "--strip-debug", program + "-server", folder + "/handstamp-server"], check=True)
+        subprocess.run(["objcopy", "--strip-debug", build.operators(program), folder + "/handstamp-server"], check=True)
         server.PROGRAM = folder + "/handstamp"
         subprocess.run([shutil.which("clang") or "cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/mask.so"], input=MASK, text=True, check=True)
         if prepare:

@@ -147,7 +147,7 @@ def arrows():
     for target in re.split(r"\n  \.\w+\(", manifest)[1:]:
         if found := re.match(r'\s*name: "(\w+)"', target):
             imports[found[1]] = set(re.findall(r'"(C?Handstamp\w*)"', target)) - {found[1]}
-    products, left = set(), re.findall(r'"(Handstamp\w*)"', manifest.split("let libraries")[-1].split("\n]")[0]) + re.findall(r'targets: \["(\w+)"\]', manifest)
+    products, left = set(), build.libraries() + re.findall(r'targets: \["(\w+)"\]', manifest)
     while left:
         products.add(target := left.pop())
         left += imports[target] - products

@@ -5,7 +5,6 @@ import difflib, json, os, pathlib, re, subprocess, sys
 from kit import build, server
 
 NEEDS = ["--tests"]
-PROGRAMS = ["handstamp", "handstamp-server"]
 COMMON = {"json", "account", "quiet", "version", "help"}
 
 
@@ -142,8 +141,8 @@ def manual(name, found):
 
 
 def main(options):
-    server.PROGRAM, printed_by = build.program(), {name: [] for name in PROGRAMS}
-    present = {name: pathlib.Path(f"docs/{name}.1").read_text() for name in PROGRAMS}
+    server.PROGRAM, printed_by = build.program(), {name: [] for name in build.PROGRAMS}
+    present = {name: pathlib.Path(f"docs/{name}.1").read_text() for name in build.PROGRAMS}
     known = {words: text.replace("\\e", "\\").replace("\n\\&", "\n") for words, text in re.findall(
         r"^\.It Nm Ic ([^\n]*) Fl -json\n\.Bd -literal\n(.*?)\n\.Ed$", "\n".join(present.values()), flags=re.M | re.S)}
     for words, value in examples():

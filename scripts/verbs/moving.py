@@ -18,7 +18,7 @@ def options(parser):
 def run(place, name, *words):
     """The JSON that the command prints, with its seconds and megabytes."""
     start = time.monotonic()
-    process = subprocess.Popen([server.PROGRAM + "-server", "admin", *words, "--data", place.folder + "/data", "--json"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([build.operators(server.PROGRAM), "admin", *words, "--data", place.folder + "/data", "--json"], stdout=subprocess.PIPE)
     text = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds, megabytes = time.monotonic() - start, usage.ru_maxrss / 1000

@@ -1,4 +1,4 @@
-"""Builds the package without traits, and checks that linking a product without its trait is an error that names the trait.
+"""Builds the package without traits, and `handstamp` with its trait alone, and checks that linking a product without its trait is an error that names the trait.
 
 With --short the modules of such products alone; that the others build without traits, the examples show."""
 import glob, os, pathlib, re, subprocess, sys, tempfile
@@ -14,6 +14,7 @@ def main(options):
     with tempfile.TemporaryDirectory() as work:
         modules = work
         if not options.short:
+            build.build("command", "--traits", "Command,Strict", *build.apart("plain"), "--product", "handstamp", is_optimized=False, words="handstamp alone")
             modules = build.build("plain", "--traits", "Strict", *build.apart("plain"), is_optimized=False, words="without traits") + "/Modules"
         for path in sorted(glob.glob("Sources/*/*/WithoutTrait.swift")):
             module = os.path.basename(os.path.dirname(path))

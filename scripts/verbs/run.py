@@ -11,7 +11,7 @@ def main(options):
         tour = build.programs("handstamp", "HandstampTour")[-1]
     else:
         parts = ["--traits", "Operator,Strict", *build.apart("tour")]
-        for product in ("handstamp", "handstamp-server", "HandstampTour"):
+        for product in (*build.PROGRAMS, "HandstampTour"):
             tour = build.build("run", *parts, "--product", product, is_optimized=False) + "/HandstampTour"
     print("the tour", flush=True)
     return subprocess.run([tour]).returncode

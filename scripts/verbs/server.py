@@ -5,5 +5,5 @@ from kit import build
 
 
 def main(options):
-    program = build.program() + "-server"
+    program = build.operators(build.program())
     os.execv(program, [program, "serve", "--data", ".build/server", "--port", "8080", "--issuer", "http://localhost:8080"])

@@ -85,7 +85,7 @@ def damages(text):
 def run(server, path, system=None, words=("import",)):
     """The report of a command, and its most memory in MB."""
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen([kit.server.PROGRAM + "-server", "admin", *words, path, *(["--from", system] if system else []), "--data", server.folder + "/data",
+        process = subprocess.Popen([kit.build.operators(kit.server.PROGRAM), "admin", *words, path, *(["--from", system] if system else []), "--data", server.folder + "/data",
                                     "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
         text = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -229,7 +229,7 @@ def interrupted_imports():
 
     for _ in range(5):
         there = count()
-        process = subprocess.Popen([kit.server.PROGRAM + "-server", "admin", "import", server.folder + "/export", "--from", "handstamp", "--data",
+        process = subprocess.Popen([kit.build.operators(kit.server.PROGRAM), "admin", "import", server.folder + "/export", "--from", "handstamp", "--data",
                                     server.folder + "/data"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(lambda: count() > there or process.poll() is not None, "no account is imported", 60, 0.01)
         time.sleep(random.random() / 10)

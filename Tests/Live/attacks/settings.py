@@ -8,7 +8,7 @@ from attacks.target import OWNER, PASSWORD, Client, Server, command, require
 def tried(folder, *flags):
     """Starts a server on a folder. Returns whether it serves, and what it says."""
     process = subprocess.Popen(
-        [kit.server.PROGRAM + "-server", "serve", "--data", folder + "/data", "--port", "0", "--log-level", "warning", *flags], stdin=subprocess.DEVNULL,
+        [kit.build.operators(kit.server.PROGRAM), "serve", "--data", folder + "/data", "--port", "0", "--log-level", "warning", *flags], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     serves = bool(process.stdout.readline())
     process.kill()

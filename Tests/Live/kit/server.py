@@ -1,6 +1,7 @@
 """A session server as a process, in a folder of its own."""
 import json, os, random, shutil, signal, socket, subprocess, tempfile
 
+from kit import build
 from kit.web import Lost, require
 
 PROGRAM = ""
@@ -8,8 +9,8 @@ running = []
 
 
 def command(*words, text="", **environment):
-    """Runs the program that has the command to its end; the server's is beside the other one."""
-    program = PROGRAM + "-server" * (words[0] in ("serve", "admin", "gate"))
+    """Runs the program that has the command to its end."""
+    program = build.operators(PROGRAM) if words[0] in ("serve", "admin", "gate") else PROGRAM
     return subprocess.run([program, *words], input=text, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
 
 
@@ -49,7 +50,7 @@ class Server:
     def launch(self, *flags, port=0, wrapper=(), **more):
         """Starts it and waits until it listens."""
         with open(self.folder + "/log", "a") as log:
-            self.process = subprocess.Popen([*wrapper, PROGRAM + "-server", "serve", "--data", self.folder + "/data", "--port", str(port), *flags],
+            self.process = subprocess.Popen([*wrapper, build.operators(PROGRAM), "serve", "--data", self.folder + "/data", "--port", str(port), *flags],
                                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, **more)
         line = self.process.stdout.readline()
         if not line:

@@ -43,7 +43,7 @@ class Project:
                 yield key, path
 
     def problems(self):
-        root, products = self.objects[self.root], re.findall(r'"(\w+)"', re.search(r"let libraries = \[(.*?)\]", read("Package.swift"), re.S)[1])
+        root, products = self.objects[self.root], build.libraries()
         for word in set(re.findall(r'"([0-9A-F]{24})"', json.dumps(self.objects))) - set(self.objects):
             yield f"names no object: {word}"
         if len(re.findall(r"(?m)^\t\t[0-9A-F]{24}\b.* = \{", self.text)) != len(self.objects):
