@@ -164,7 +164,7 @@ let programs: [Target] = [
   .target(
     name: "HandstampCommand",
     dependencies: [
-      "HandstampCommandLine", "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampKeys", "HandstampRegistry",
+      "HandstampCommandLine", "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampKeys",
       "HandstampTransports", crypto, .target(name: "HandstampHTTP", condition: .when(traits: ["Command"])),
     ] + products("ArgumentParser", "HummingbirdCore", "HTTPTypes", "Logging", "NIOCore", with: "Command")),
   .executableTarget(name: "HandstampProgram", dependencies: ["HandstampCommand"]),

@@ -3,7 +3,7 @@ import Foundation
 import Handstamp
 import HandstampCommandLine
 import HandstampOAuth
-import HandstampRegistry
+import HandstampSupport
 
 /// The common part of sign-up and sign-in: choose the server first, then find out the account.
 struct SignInAttempt: Sendable {
@@ -151,7 +151,7 @@ struct SignInAttempt: Sendable {
 
   /// The key by which a server knows an address, whatever the form in which it was typed.
   private static func key(of text: String) -> String {
-    EmailAddress(text.precomposedStringWithCompatibilityMapping)?.normalized ?? text.lowercased()
+    AddressForms(text.precomposedStringWithCompatibilityMapping)?.normalized ?? text.lowercased()
   }
 
   private func candidates(_ email: String?) -> [ListedAccount] {
