@@ -9,6 +9,8 @@ import HandstampCore
 final class Child: Sendable {
   /// The result of the process.
   struct Outcome: Sendable {
+    /// The program's name, with which its refusals begin.
+    var program: String
     /// The exit code, or 128 plus the signal number.
     var status: Int32
     var out: String
@@ -35,7 +37,8 @@ final class Child: Sendable {
     input: String? = nil, terminal: FileHandle? = nil, log: String? = nil, screen: FileHandle? = nil
   ) throws {
     process = Process()
-    process.executableURL = URL(fileURLWithPath: try Child.path(of: program ?? Child.program(of: arguments)))
+    let name = program ?? Child.program(of: arguments)
+    process.executableURL = URL(fileURLWithPath: try Child.path(of: name))
     process.arguments = arguments
     if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder, isDirectory: true) }
     // Without a desktop, whose own secret store would otherwise get the keys of tests.
@@ -74,7 +77,7 @@ final class Child: Sendable {
     Task { [ended] in
       let code = try await status.value()
       let text = try await out.value()
-      ended.set(Outcome(status: code, out: text, words: try await words?.value() ?? ""))
+      ended.set(Outcome(program: name, status: code, out: text, words: try await words?.value() ?? ""))
     }
   }
 

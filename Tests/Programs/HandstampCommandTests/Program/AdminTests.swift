@@ -154,6 +154,9 @@ extension Processes {
         let empty = try await ProcessFixture.handstamp(["admin", "accounts", "list", "--data", folder], home: folder)
         try expectRefusal(empty, .failure, naming: "registry.sqlite", hint: "--data")
         try expectRefusal(try await ProcessFixture.handstamp(["admin", "stats"], home: folder), .usage, hint: "--data")
+        try expectRefusal(
+          try await ProcessFixture.handstamp(["admin", "stats", "--verbose"], home: folder), .usage, naming: "--verbose",
+          hint: "--log-level")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
       }
     }

@@ -321,7 +321,7 @@ extension Processes {
         try? input.fileHandleForWriting.write(contentsOf: Data((stage.password + "\n").utf8))
         try? input.fileHandleForWriting.close()
         let status = try await within(.seconds(240), "\(name): \(command)") { try await ended.value() }
-        return Child.Outcome(status: status, out: "", words: "")
+        return Child.Outcome(program: "handstamp", status: status, out: "", words: "")
       }
 
       private func hint(of outcome: Child.Outcome) -> String? {

@@ -83,7 +83,7 @@ func expectRefusal(
       outcome, status, code: code, naming: part, hint: hint, sourceLocation: sourceLocation)
   }
   let lines = outcome.words.split(separator: "\n")
-  let message = lines.first { $0.hasPrefix("handstamp: ") || $0.hasPrefix("handstamp-server: ") } ?? ""
+  let message = lines.first { $0.hasPrefix(outcome.program + ": ") } ?? ""
   let advice = lines.last { $0.hasPrefix("hint: ") } ?? ""
   #expect(part.isEmpty || message.contains(part), "\(outcome.words)", sourceLocation: sourceLocation)
   #expect(
