@@ -94,7 +94,10 @@ struct Login: SessionCommand {
       guard error == .noServer, let hint else { throw error }
       throw error.hinting(hint)
     }
-    if !force, let known = try await attempt.alreadySignedIn(as: email) {
+    let known = force ? nil : try await attempt.alreadySignedIn(as: email)
+    // A new tag without an address is for another account, and not a new name of the one that is signed in.
+    let isAnother = known != nil && email == nil && named == nil && tag != nil && tag != known?.tag
+    if let known, !isAnother {
       if clientID != nil || register { try attempt.refuseReplacing(known, by: clientID) }
       try attempt.note(overlap: overlap, of: known)
       if network.isGiven {
@@ -120,10 +123,9 @@ struct Login: SessionCommand {
     let isRemembered = email == nil ? try attempt.signedInByOAuth() != nil : false
     if namesOAuth || isRemembered { return try await signInByOAuth(attempt, tag: tag) }
     try await attempt.refuseForeign("a password")
-    if email == nil, attempt.named == nil, let address = attempt.meant?.address {
-      Terminal.say("signing in to \(address)")
-    }
-    let email = try email ?? attempt.meant?.address ?? Terminal.line("email", hint: "run: handstamp login EMAIL")
+    let usual = isAnother ? nil : attempt.meant?.address
+    if email == nil, attempt.named == nil, let usual { Terminal.say("signing in to \(usual)") }
+    let email = try email ?? usual ?? Terminal.line("email", hint: "run: handstamp login EMAIL")
     let password = try Terminal.secret("password")
     let claim = SignInClaim(.password, as: email)
     try await attempt.signIn(by: claim, name: email, tag: tag, activate: list.activates) {
