@@ -1,5 +1,5 @@
 """Builds by SwiftPM. All optional parts are built and tested; libraries, programs and tests share one folder."""
-import functools, json, os, re, signal, subprocess, sys
+import functools, json, os, re, subprocess, sys
 
 from kit import stages
 
@@ -18,7 +18,6 @@ ALL = ["--enable-all-traits", *QUICK]
 # The packages that depend on this one have the same dependencies, which are built once in CI, for all packages and traits.
 TOGETHER = ".build" if IN_CI else ".build/examples"
 PACKAGE = [*OPTIONS, *WHOLE, *ANEW, "--scratch-path", TOGETHER]
-CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP}
 PROGRAMS = ["handstamp", "handstamp-server"]
 # The program that was named by --program.
 given = None
@@ -55,14 +54,7 @@ def check_compiler(swift=SWIFT):
 def build(log, *options, is_optimized=True, words=None):
     """One build, shown as stages; its output is kept under the name of a log. Returns the folder of what was built."""
     check_compiler()
-    command = [SWIFT, "build", *options]
-    status, path = stages.watch(log, command, environment(is_optimized), words)
-    if -status in CRASHES:
-        # Of SwiftPM 6.3 itself, now and then on Linux (swift-llbuild issue 957); what is built by then stays.
-        print(f"{SWIFT} build crashed by {signal.Signals(-status).name}; it runs once more", file=sys.stderr)
-        status, path = stages.watch(log, command, environment(is_optimized), words)
-    if status:
-        stages.fail(path, command)
+    stages.run(log, [SWIFT, "build", *options], environment(is_optimized), words)
     return folder(*options, is_optimized=is_optimized)
 
 

@@ -67,7 +67,7 @@ def watch(log, command, environment=None, words=None, progress=stage, append=Fal
 def findings(text, most=60):
     """What a log says beside progress: the last lines, and of a crash its cause without registers and images."""
     text = re.sub(r"^Registers:$.*?^(Backtrace took .*|\Z)", r"\1", text, flags=re.M | re.S)
-    lines = [line for line in text.splitlines() if line.strip() and not NOISE.match(line)]
+    lines = [line[:1000] for line in text.splitlines() if line.strip() and not NOISE.match(line)]
     return list(dict.fromkeys(lines))[-most:]
 
 

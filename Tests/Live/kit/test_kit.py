@@ -126,6 +126,8 @@ class Stages(unittest.TestCase):
 
     def test_shows_what_a_log_says_beside_progress(self):
         self.assertEqual(stages.findings(BUILD), ["/src/a.swift:3:1: error: no such thing", " 3 | oops"])
+        crash = "error: signal 11\nRegisters:\nrax 0x1\nImages (68 omitted):\n0x0 libgcc\nBacktrace took 0.01s\n"
+        self.assertEqual(stages.findings(crash), ["error: signal 11", "Backtrace took 0.01s"])
 
     def test_keeps_the_output_of_a_command_and_names_it_in_an_error(self):
         with in_folder(), contextlib.redirect_stderr(io.StringIO()) as words, self.assertRaises(SystemExit) as error:

@@ -59,7 +59,7 @@ import Testing
 
   @Test func `is one that their program has, and the terminal's has not`() {
     func names(_ tool: any ParsableCommand.Type) -> Set<String> {
-      Set(tool.configuration.subcommands.compactMap(\.configuration.commandName)).subtracting(["completion"])
+      Set(tool.configuration.subcommands.compactMap { $0.configuration.commandName }).subtracting(["completion"])
     }
     let operators = Set(OperatorsCommand.allCases.map(\.rawValue))
     #expect(names(HandstampServerTool.self) == operators)
