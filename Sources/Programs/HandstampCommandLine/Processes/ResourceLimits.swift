@@ -36,9 +36,14 @@ package enum ResourceLimits {
         hint: "run: ulimit -n \(needed)")
     }
     var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur < leastAddressSpace else {
+    guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur != .max else {
       return
     }
+    // Each thread would reserve 64 MiB of it for its own allocations, and the next one would have none for its stack.
+    typealias SetOption = @convention(c) (CInt, CInt) -> CInt
+    let mostArenas: CInt = -8
+    if let symbol = dlsym(nil, "mallopt") { _ = unsafeBitCast(symbol, to: SetOption.self)(mostArenas, 1) }
+    guard limit.rlim_cur < leastAddressSpace else { return }
     throw CommandError(
       .failure,
       "the address space is limited to \(limit.rlim_cur >> 20) MiB, and the threads need \(leastAddressSpace >> 20)",
