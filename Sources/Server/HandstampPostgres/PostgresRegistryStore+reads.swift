@@ -11,11 +11,7 @@ extension PostgresRegistryStore {
 
   /// Reads the session together with the database's clock, which all nodes share, and then writes.
   @concurrent public func change<Value: Sendable>(
-    _ session: SessionBytes,
-    _ decide:
-      @escaping @Sendable (SessionRow?, UnixTime?) -> (
-        value: Value, changes: [RegistryChange], events: [RegistryEvent]
-      )
+    _ session: SessionBytes, _ decide: @escaping @Sendable (SessionRow?, UnixTime?) -> Decision<Value>
   ) async throws(RegistryStoreError) -> Value {
     let statement = PostgresStatement(
       """
@@ -27,9 +23,9 @@ extension PostgresRegistryStore {
       var columns = StoredColumns(result[0])
       return (try SessionRow(from: &columns), try columns.time())
     }
-    let (value, changes, events) = decide(found?.row, found?.time)
-    if !changes.isEmpty || !events.isEmpty { try await write(changes, events: events) }
-    return value
+    let decision = decide(found?.row, found?.time)
+    if !decision.isEmpty { try await write(decision.changes, events: decision.events) }
+    return decision.value
   }
 
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {

@@ -11,7 +11,7 @@ final class GroupWriter: Sendable {
   static let batch = 256
 
   /// Reads what the changes depend on, in the same transaction, and returns them.
-  typealias Choice = @Sendable (Database) throws -> (changes: [RegistryChange], events: [RegistryEvent])
+  typealias Choice = @Sendable (Database) throws -> Decision<Void>
 
   private struct Job {
     var changes: [RegistryChange] = []
@@ -145,7 +145,10 @@ final class GroupWriter: Sendable {
   private func perform(_ job: inout Job, _ db: Database) throws -> Result<Void, RegistryStoreError> {
     if let choose = job.choose {
       // A row that cannot be read fails its own write, and not those of others.
-      do { (job.changes, job.events) = try choose(db) } catch { return .failure(place.failure(error)) }
+      do {
+        let decision = try choose(db)
+        (job.changes, job.events) = (decision.changes, decision.events)
+      } catch { return .failure(place.failure(error)) }
     }
     if ends != nil {
       let rows = RestoredRows(db: db)

@@ -177,17 +177,13 @@ public final class SQLiteRegistryStore: ServerStore {
 
   /// In one transaction, and in one turn of the writer's queue.
   @concurrent public func change<Value: Sendable>(
-    _ session: SessionBytes,
-    _ decide:
-      @escaping @Sendable (SessionRow?, UnixTime?) -> (
-        value: Value, changes: [RegistryChange], events: [RegistryEvent]
-      )
+    _ session: SessionBytes, _ decide: @escaping @Sendable (SessionRow?, UnixTime?) -> Decision<Value>
   ) async throws(RegistryStoreError) -> Value {
     let decided = Locked<Value?>(nil)
     try await writer.write { db in
-      let (value, changes, events) = decide(try SessionRow.stored(session, in: db), nil)
-      decided.withLock { $0 = value }
-      return (changes, events)
+      let decision = decide(try SessionRow.stored(session, in: db), nil)
+      decided.withLock { $0 = decision.value }
+      return Decision((), decision.changes, events: decision.events)
     }.get()
     guard let value = decided.withLock({ $0 }) else { throw .unavailable("the write was not decided") }
     return value

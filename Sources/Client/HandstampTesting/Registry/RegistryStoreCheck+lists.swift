@@ -92,16 +92,13 @@ extension RegistryStoreCheck {
   func decisionsAreAboutWhatIsStored() async throws {
     let (store, other) = try await pair(with: Samples.ada)
     let session = Samples.session(1).session
-    let unknown = try await store.change(session) { row, _ in (value: row == nil, changes: [], events: []) }
+    let unknown = try await store.change(session) { row, _ in Decision(row == nil) }
     let before = try await store.events(after: .zero, account: nil, limit: 10)
     try expect(
       unknown && before.isEmpty, "an unknown session is decided on as nil", found: (unknown, before))
     let event = Samples.event(0)
     try await store.write([.createSession(Samples.session(1))], events: [])
-    let seen = try await other.change(session) {
-      row, _ -> (value: SessionRow?, changes: [RegistryChange], events: [RegistryEvent]) in
-      (row, [], [event])
-    }
+    let seen = try await other.change(session) { row, _ in Decision(row, events: [event]) }
     let stored = try await other.events(after: .zero, account: nil, limit: 10)
     try expect(
       seen == Samples.session(1) && stored.map(\.event) == [event],
@@ -112,7 +109,7 @@ extension RegistryStoreCheck {
     ]
     let outcome: String
     do throws(RegistryStoreError) {
-      _ = try await store.change(session) { _, _ in (value: 0, changes: halves, events: []) }
+      _ = try await store.change(session) { _, _ in Decision(0, halves) }
       outcome = "done"
     } catch {
       outcome = "\(error)"
@@ -127,9 +124,9 @@ extension RegistryStoreCheck {
           while true {
             do throws(RegistryStoreError) {
               _ = try await (number % 2 == 0 ? store : other).change(session) { row, _ in
-                guard var next = row else { return (value: 0, changes: [], events: []) }
+                guard var next = row else { return Decision(0) }
                 next.counter += 1
-                return (value: 0, changes: [.replaceSession(next, expecting: next.revision)], events: [])
+                return Decision(0, [.replaceSession(next, expecting: next.revision)])
               }
               return
             } catch { guard error == .conflict else { throw error } }

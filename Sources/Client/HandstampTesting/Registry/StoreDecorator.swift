@@ -29,16 +29,11 @@ extension StoreDecorator {
   }
 
   @concurrent package func change<Value: Sendable>(
-    _ session: SessionBytes,
-    _ decide:
-      @escaping @Sendable (SessionRow?, UnixTime?) -> (
-        value: Value, changes: [RegistryChange], events: [RegistryEvent]
-      )
+    _ session: SessionBytes, _ decide: @escaping @Sendable (SessionRow?, UnixTime?) -> Decision<Value>
   ) async throws(RegistryStoreError) -> Value {
     try await willRead()
     // Decided twice, to find out whether there is a write.
-    let (_, changes, events) = decide(try await base.session(session.id), nil)
-    if !changes.isEmpty || !events.isEmpty { try await willWrite() }
+    if !decide(try await base.session(session.id), nil).isEmpty { try await willWrite() }
     return try await base.change(session, decide)
   }
 

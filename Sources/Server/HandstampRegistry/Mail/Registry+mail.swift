@@ -20,28 +20,26 @@ extension Registry {
   package func write(
     _ mail: ClaimedMail, leasedUntil lease: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> (mail: ClaimedMail, letter: Letter?)? {
-    var (letter, changes) = try await letter(for: mail, now: now)
-    letter?.language = try await language(of: mail.job, now: now)
+    var decision = try await letter(for: mail, now: now)
+    decision.value?.language = try await language(of: mail.job, now: now)
     do throws(RegistryError) {
-      guard let mail = try await change(mail, with: changes, { $0.dueAt = lease }) else { return nil }
-      return (mail, letter)
+      guard let mail = try await change(mail, with: decision.changes, { $0.dueAt = lease }) else { return nil }
+      return (mail, decision.value)
     } catch {
       // The wish behind the letter was withdrawn in the meantime: there is nothing to send.
-      guard error == Registry.contention, !changes.isEmpty else { throw error }
+      guard error == Registry.contention, !decision.isEmpty else { throw error }
       return try await change(mail) { $0.dueAt = lease }.map { ($0, nil) }
     }
   }
 
-  private func letter(
-    for mail: ClaimedMail, now: UnixTime
-  ) async throws(RegistryError) -> (Letter?, [RegistryChange]) {
+  private func letter(for mail: ClaimedMail, now: UnixTime) async throws(RegistryError) -> Decision<Letter?> {
     let job = mail.job
     // Both look-ups come first, so that there are as many in any case.
     let named = try await named(by: job)
     guard let address = job.email else {
-      guard let notice = job.kind.notice, let email = named?.email else { return (nil, []) }
+      guard let notice = job.kind.notice, let email = named?.email else { return Decision(nil) }
       let name = NoticedName(text: job.name, client: job.client)
-      return (Letter(to: email, content: .notice(notice, name, at: mail.createdAt)), [])
+      return Decision(Letter(to: email, content: .notice(notice, name, at: mail.createdAt)))
     }
     let account = try await account(email: address)
     switch job.kind {
@@ -49,40 +47,40 @@ extension Registry {
       // The account's spelling of the address, which was confirmed.
       let passkeys = try await passkeys(of: account?.id ?? AccountID(""))
       guard let account, account.closedAt == nil, account.mayReset(with: passkeys, at: now), let email = account.email
-      else { return (nil, []) }
+      else { return Decision(nil) }
       let (token, change) = resetToken(for: account, now: now)
-      return (Letter(to: email, content: .reset(token)), [change])
+      return Decision(Letter(to: email, content: .reset(token)), [change])
     case .signUp:
-      guard account == nil else { return (Letter(to: address, content: .known), []) }
+      guard account == nil else { return Decision(Letter(to: address, content: .known)) }
       let (token, change) = signUpToken(for: address, job.name, now: now)
-      return (Letter(to: address, content: .confirmation(token)), [change])
+      return Decision(Letter(to: address, content: .confirmation(token)), [change])
     case .upgrade:
-      guard account == nil else { return (Letter(to: address, content: .known), []) }
-      guard let named, named.isGuest else { return (nil, []) }
+      guard account == nil else { return Decision(Letter(to: address, content: .known)) }
+      guard let named, named.isGuest else { return Decision(nil) }
       let (token, changes) = upgradeToken(for: named, address, job.name, now: now)
-      return (Letter(to: address, content: .confirmation(token)), changes)
+      return Decision(Letter(to: address, content: .confirmation(token)), changes)
     case .emailChange:
-      guard account == nil else { return (Letter(to: address, content: .known), []) }
+      guard account == nil else { return Decision(Letter(to: address, content: .known)) }
       // The owner may have withdrawn the wish, or taken the account back.
       guard let named, let wish = try await emailChange(of: named.id, now: now), wish.email == address else {
-        return (nil, [])
+        return Decision(nil)
       }
       let (token, changes) = emailChangeToken(for: named, wish, now: now)
-      return (Letter(to: address, content: .emailChange(token)), changes)
+      return Decision(Letter(to: address, content: .emailChange(token)), changes)
     case .ownerProof, .recovery:
-      guard let account, account.closedAt == nil, let email = account.email else { return (nil, []) }
+      guard let account, account.closedAt == nil, let email = account.email else { return Decision(nil) }
       let (token, change) = ownerToken(for: account, now: now)
-      return (Letter(to: email, content: .ownerProof(token, isRecovery: job.kind == .recovery)), [change])
+      return Decision(Letter(to: email, content: .ownerProof(token, isRecovery: job.kind == .recovery)), [change])
     case .invitation:
       // Once there is a password, the owner has found another way in.
-      guard let named, named.email == address, named.passwordHash == nil else { return (nil, []) }
+      guard let named, named.email == address, named.passwordHash == nil else { return Decision(nil) }
       let (token, change) = resetToken(for: named, lasting: OneTimeTokenLimits.confirmation, now: now)
-      return (Letter(to: address, content: .invitation(token)), [change])
-    case .test: return (Letter(to: address, content: .test), [])
-    case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])
+      return Decision(Letter(to: address, content: .invitation(token)), [change])
+    case .test: return Decision(Letter(to: address, content: .test))
+    case .emailChanged: return Decision(Letter(to: address, content: .emailChanged(job.name)))
     case .newDevice, .sessionsEnded, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,
       .totpAdded, .totpRemoved, .identityLinked, .identityUnlinked, .recoveryCodesMade, .recoveryCodeUsed:
-      return (nil, [])
+      return Decision(nil)
     }
   }
 

@@ -109,11 +109,11 @@ extension Registry {
     _ account: ArrivingAccount, merging: Bool, isTrial: Bool, now: UnixTime
   ) async throws(RegistryError) -> Arrival {
     for _ in 0..<Registry.attempts {
-      let (changes, arrival) = try await decision(about: account, merging: merging, now: now)
-      if isTrial || changes.isEmpty { return arrival }
+      let decision = try await decision(about: account, merging: merging, now: now)
+      if isTrial || decision.isEmpty { return decision.value }
       do throws(RegistryStoreError) {
-        try await store.write(changes, events: [])
-        return arrival
+        try await store.write(decision.changes, events: decision.events)
+        return decision.value
       } catch {
         // Something of it came in meanwhile: look again.
         if case .unavailable = error { throw RegistryError(error) }
@@ -124,36 +124,36 @@ extension Registry {
 
   private func decision(
     about account: ArrivingAccount, merging: Bool, now: UnixTime
-  ) async throws(RegistryError) -> ([RegistryChange], Arrival) {
+  ) async throws(RegistryError) -> Decision<Arrival> {
     let new = account.record
     if account.keepsID, let known = try await self.account(new.id) {
-      guard known.state != .deleted else { return ([], .refused(.accountDeleted)) }
+      guard known.state != .deleted else { return Decision(.refused(.accountDeleted)) }
       // Of a guest, neither tells who it is.
       let isSame =
         known.email.map { $0.normalized == new.email?.normalized } ?? (!known.isGuest && known.identity == new.identity)
-      guard isSame else { return ([], .refused(.idTaken)) }
-      return merging ? try await merge(account, into: known, now: now) : ([], .unchanged)
+      guard isSame else { return Decision(.refused(.idTaken)) }
+      return merging ? try await merge(account, into: known, now: now) : Decision(.unchanged)
     }
     if let email = new.email, let known = try await self.account(email: email) {
       let isConfirmed = known.emailConfirmedAt != nil && new.emailConfirmedAt != nil
       if merging && isConfirmed { return try await merge(account, into: known, now: now) }
       // The same record again, and no other person's whose address is spelled otherwise.
       let isSame = !account.keepsID && known.email?.typed == email.typed
-      return ([], isSame ? .unchanged : .refused(.addressTaken))
+      return Decision(isSame ? .unchanged : .refused(.addressTaken))
     }
     for link in account.links where try await self.account(identity: link.identity) != nil {
-      return ([], .refused(.identityTaken))
+      return Decision(.refused(.identityTaken))
     }
     for passkey in account.passkeys where try await self.passkey(passkey.id) != nil {
-      return ([], .refused(.passkeyTaken))
+      return Decision(.refused(.passkeyTaken))
     }
-    return (try creating(account, now: now), .created)
+    return Decision(.created, try creating(account, now: now))
   }
 
   /// The facts that the account lacks. It is never given back what its owner has removed or an administrator has closed.
   private func merge(
     _ account: ArrivingAccount, into known: AccountRecord, now: UnixTime
-  ) async throws(RegistryError) -> ([RegistryChange], Arrival) {
+  ) async throws(RegistryError) -> Decision<Arrival> {
     let new = account.record
     var (changed, more, added) = (known, [RegistryChange](), [String]())
     if known.closedAt == nil, known.passwordHash == nil, known.credentialsChangedAt == nil, new.passwordHash != nil {
@@ -209,13 +209,12 @@ extension Registry {
       more.append(Registry.groupsChange(account.groups, of: known.id, now: now))
       added.append("groups")
     }
-    guard !added.isEmpty else { return ([], .unchanged) }
+    guard !added.isEmpty else { return Decision(.unchanged) }
     let details = JSONText([("added", added.joined(separator: " "))]).text
-    return (
+    return Decision(
+      .merged,
       [.replaceAccount(changed, expecting: known.revision)] + more
-        + [audited(.accountsImported, account: known.id, details: details, at: now)],
-      .merged
-    )
+        + [audited(.accountsImported, account: known.id, details: details, at: now)])
   }
 
   /// Whether the audit log has one of these removals about an account.

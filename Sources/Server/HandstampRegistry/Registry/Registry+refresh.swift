@@ -36,19 +36,19 @@ extension Registry {
       let (ended, drawn) = (displaced, KeyMark(rawValue: random()))
       let outcome: RefreshOutcome?
       do throws(RegistryStoreError) {
-        outcome = try await store.change(claims.session) { row, stored -> Decision in
-          guard let row else { return (.ended(.rejected), [], []) }
-          guard row.client?.id == client else { return (.otherClient, [], []) }
-          guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.otherProof, [], []) }
+        outcome = try await store.change(claims.session) { row, stored -> Decision<RefreshOutcome?> in
+          guard let row else { return Decision(.ended(.rejected)) }
+          guard row.client?.id == client else { return Decision(.otherClient) }
+          guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return Decision(.otherProof) }
           var terms = terms
           if row.dpopThumbprint != nil { terms.isConstrained = true }
           let grant: SessionClient?
-          do { grant = try narrow(row.client) } catch { return (.notGranted, [], []) }
+          do { grant = try narrow(row.client) } catch { return Decision(.notGranted) }
           let outcome = rotation.decide(
             row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
           guard case .issued(var issue) = outcome else { return writes(of: outcome, on: row, now: now) }
           // Taking the place of others is a write of its own: all of them have to be read for it.
-          guard ended != nil || !issue.isFirstUse else { return (nil, [], []) }
+          guard ended != nil || !issue.isFirstUse else { return Decision(nil) }
           issue.grant = grant
           issue.displaced = ended ?? []
           return writes(of: .issued(issue), on: row, now: now)
@@ -67,10 +67,8 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// An outcome with the writes that carry it out; `nil` if the session has to take the place of others first.
-  private typealias Decision = (value: RefreshOutcome?, changes: [RegistryChange], events: [RegistryEvent])
-
-  private func writes(of outcome: RefreshOutcome, on row: SessionRow, now: UnixTime) -> Decision {
+  /// Returns an outcome with the write that carries it out.
+  private func writes(of outcome: RefreshOutcome, on row: SessionRow, now: UnixTime) -> Decision<RefreshOutcome?> {
     switch outcome {
     case .issued(let issue):
       var changes: [RegistryChange] = []
@@ -79,7 +77,7 @@ extension Registry {
       if issue.course == .repeated, !row.isKeyed {
         changes.append(audited(.refreshRepeated, account: row.account, session: row.id, at: now))
       }
-      return (outcome, changes, [])
+      return Decision(outcome, changes)
     case .theft(let ended, let sign):
       // The second use is an item, however often either party refreshes in the meantime.
       let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
@@ -87,8 +85,9 @@ extension Registry {
       let audit = audited(
         .theftDetected, account: row.account, session: row.id, details: JSONText([("sign", sign.rawValue)]).text,
         at: now)
-      return (outcome, end + [audit] + notice + TakeBack.pending.changes(of: row.account), [.revoked(ended, at: now)])
-    case .superseded, .ended, .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: return (outcome, [], [])
+      return Decision(
+        outcome, end + [audit] + notice + TakeBack.pending.changes(of: row.account), events: [.revoked(ended, at: now)])
+    case .superseded, .ended, .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: return Decision(outcome)
     }
   }
 

@@ -20,15 +20,11 @@ public actor MemoryRegistryStore: RegistryStore {
   }
 
   public func change<Value: Sendable>(
-    _ session: SessionBytes,
-    _ decide:
-      @escaping @Sendable (SessionRow?, UnixTime?) -> (
-        value: Value, changes: [RegistryChange], events: [RegistryEvent]
-      )
+    _ session: SessionBytes, _ decide: @escaping @Sendable (SessionRow?, UnixTime?) -> Decision<Value>
   ) throws(RegistryStoreError) -> Value {
-    let (value, changes, events) = decide(contents.sessions[session.id], nil)
-    if !changes.isEmpty || !events.isEmpty { try write(changes, events: events) }
-    return value
+    let decision = decide(contents.sessions[session.id], nil)
+    if !decision.isEmpty { try write(decision.changes, events: decision.events) }
+    return decision.value
   }
 
   public func session(_ id: SessionID) -> SessionRow? { contents.sessions[id] }

@@ -8,21 +8,16 @@ public protocol RegistryStore: Sendable {
   /// not have taken place; after any other error it did not.
   @concurrent func write(_ changes: [RegistryChange], events: [RegistryEvent]) async throws(RegistryStoreError)
 
-  /// Reads a session, asks `decide` what to write, and writes that like ``write(_:events:)``. Returns the value that `decide`
-  /// returned.
+  /// Reads a session, asks `decide` what to write, and writes that like ``write(_:events:)``. Returns the decision's value.
   ///
   /// A store that can do this in one step does, so that nothing changes the session in between. Another one reads and then
   /// writes: state the revisions that the changes expect, and call again after ``RegistryStoreError/conflict``.
   ///
   /// - Parameter decide: called with the session, or with `nil` if there is none; and with the time of the store's own clock, which
   ///   all servers at the store share, or with `nil` if it has no other clock than its one server. It must not wait, may be called
-  ///   more than once, and may return no changes.
+  ///   more than once, and may decide to write nothing.
   @concurrent func change<Value: Sendable>(
-    _ session: SessionBytes,
-    _ decide:
-      @escaping @Sendable (SessionRow?, UnixTime?) -> (
-        value: Value, changes: [RegistryChange], events: [RegistryEvent]
-      )
+    _ session: SessionBytes, _ decide: @escaping @Sendable (SessionRow?, UnixTime?) -> Decision<Value>
   ) async throws(RegistryStoreError) -> Value
 
   /// Returns the session with that ID, ended or not, or `nil` if there is none.
@@ -117,6 +112,22 @@ public protocol RegistryStore: Sendable {
   /// How often another copy of the contents has taken their place since the store was opened, as a restored one does: the IDs of
   /// events then belong to others.
   var replacements: Int { get }
+}
+
+/// The result of a use case, and the write that makes it true. `Registry` decides, its store writes.
+public struct Decision<Value: Sendable>: Sendable {
+  public var value: Value
+  public var changes: [RegistryChange]
+  public var events: [RegistryEvent]
+
+  public init(_ value: Value, _ changes: [RegistryChange] = [], events: [RegistryEvent] = []) {
+    self.value = value
+    self.changes = changes
+    self.events = events
+  }
+
+  /// Whether there is nothing to write.
+  public var isEmpty: Bool { changes.isEmpty && events.isEmpty }
 }
 
 /// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.
