@@ -45,6 +45,26 @@ import Testing
     #expect(try await given.begins() == [true, true])
   }
 
+  @Test(arguments: [GrantRefusal.invalidScope, .invalidTarget])
+  func `is refused with the reason that its narrowing gave, and is not used up`(refusal: GrantRefusal) async throws {
+    let given = try await Given(World())
+    let registry = given.world.registry
+    let narrow: GrantNarrowing = { _ throws(GrantRefusal) in throw refusal }
+    var claim = CodeClaim.sample
+    claim.key = rotationKey(1)
+    let code = given.code.secret
+    #expect(try await registry.redeemCode(code, claim, now: start, narrow: narrow) == .notGranted(refusal))
+    let device = try await registry.redeemDevice(given.device.secret, client: "tv", now: start, narrow: narrow)
+    #expect(device == .notGranted(refusal))
+    let begun = try await registry.redeemCode(code, claim, now: start)
+    #expect(try await registry.redeemCode(code, claim, now: start, narrow: narrow) == .notGranted(refusal))
+    guard case .signedIn(let first, _) = begun,
+      case .signedIn(let again, _) = try await registry.redeemCode(code, claim, now: start),
+      case .signedIn = try await registry.redeemDevice(given.device.secret, client: "tv", now: start)
+    else { throw Unexpected(begun) }
+    #expect(again.row.id == first.row.id && again.isRepeated)
+  }
+
   enum Event: CaseIterable { case endAll, endOthers, newPassword, reset, elsewhere }
 
   @Test(arguments: Event.allCases) func `ends with the sessions of its account`(event: Event) async throws {

@@ -163,6 +163,16 @@ func outline(_ outcome: RefreshOutcome) -> String {
     #expect(try await world.store.session(plain.row.id) == plain.row)
   }
 
+  @Test(arguments: [GrantRefusal.invalidScope, .invalidTarget])
+  func `is refused with the reason that its narrowing gave, and changes nothing`(refusal: GrantRefusal) async throws {
+    let world = try await World()
+    let new = try await world.signIn()
+    let narrow: GrantNarrowing = { _ throws(GrantRefusal) in throw refusal }
+    let outcome = try await world.registry.refresh(world.token(of: new), key: key(1), now: start, narrow: narrow)
+    #expect(outcome == .notGranted(refusal))
+    #expect(try await world.store.session(new.row.id) == new.row)
+  }
+
   @Test func `of a session without keys gives the same successor within the overlap, audits it, then ends the session`()
     async throws
   {

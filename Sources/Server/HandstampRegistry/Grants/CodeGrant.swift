@@ -169,7 +169,7 @@ extension Registry {
       else { return .invalid }
       let origin = origin(of: grant, claim, used)
       let narrowed: SessionClient?
-      do { narrowed = try narrow(origin.client) } catch { return .notGranted }
+      do { narrowed = try narrow(origin.client) } catch { return .notGranted(error) }
       grant.redeemableUntil = record.expiresAt
       let new = try await redeem(
         record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),

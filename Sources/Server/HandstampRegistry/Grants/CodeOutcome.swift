@@ -16,7 +16,7 @@ public enum CodeOutcome: Sendable, Hashable {
   /// the code was used or not.
   case invalid
   /// The client asks for more than the user granted. Nothing changed.
-  case notGranted
+  case notGranted(GrantRefusal)
   /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
   /// created has ended (RFC 6749 section 4.1.2).
   case replayed([SessionRow])
@@ -82,7 +82,7 @@ extension Registry {
         return .late
       }
       guard var repeated else { return .late }
-      do { repeated.grant = try narrow(repeated.row.client) } catch { return .notGranted }
+      do { repeated.grant = try narrow(repeated.row.client) } catch { return .notGranted(error) }
       return .signedIn(repeated, nonce: nonce)
     }
     if mayBeReload, let expiry, now < expiry, let row = try await storedSession(id), row.counter == 0,

@@ -179,7 +179,7 @@ extension Registry {
       guard record.expiresAt > now else { return .expired }
       let origin = origin(of: grant)
       let narrowed: SessionClient?
-      do { narrowed = try narrow(origin.client) } catch { return .notGranted }
+      do { narrowed = try narrow(origin.client) } catch { return .notGranted(error) }
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }

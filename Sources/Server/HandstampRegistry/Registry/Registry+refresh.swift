@@ -43,7 +43,7 @@ extension Registry {
           var terms = terms
           if row.dpopThumbprint != nil { terms.isConstrained = true }
           let grant: SessionClient?
-          do { grant = try narrow(row.client) } catch { return Decision(.notGranted) }
+          do throws(GrantRefusal) { grant = try narrow(row.client) } catch { return Decision(.notGranted(error)) }
           let outcome = rotation.decide(
             row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
           guard case .issued(var issue) = outcome else { return writes(of: outcome, on: row, now: now) }

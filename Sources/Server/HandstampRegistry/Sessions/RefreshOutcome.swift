@@ -20,7 +20,7 @@ public enum RefreshOutcome: Sendable, Hashable {
   /// `invalid_grant`: the session belongs to another client. Nothing changed.
   case otherClient
   /// The request asks for more than the session was granted. Nothing changed.
-  case notGranted
+  case notGranted(GrantRefusal)
   /// `invalid_grant`: the session's tokens are bound to another key, or the proof was missing (RFC 9449 section 5). Nothing
   /// changed.
   case otherProof

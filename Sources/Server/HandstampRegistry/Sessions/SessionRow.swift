@@ -67,7 +67,15 @@ public struct SessionClient: Sendable, Hashable {
 
 /// Returns the grant of a new access token within that of its session: the same, or less. Throws if the request asks for more. `nil`
 /// is the grant of the server's own app.
-public typealias GrantNarrowing = @Sendable (SessionClient?) throws -> SessionClient?
+public typealias GrantNarrowing = @Sendable (SessionClient?) throws(GrantRefusal) -> SessionClient?
+
+/// Why a request does not get the grant that it asks for, as the `error` of the response.
+public enum GrantRefusal: String, Error {
+  /// RFC 6749 section 5.2.
+  case invalidScope = "invalid_scope"
+  /// RFC 8707 section 2.
+  case invalidTarget = "invalid_target"
+}
 
 /// One session as the server stores it: one row, updated in place, without any token.
 public struct SessionRow: Sendable, Hashable {

@@ -91,7 +91,7 @@ struct TokenController: Sendable {
     case .ended(let reason): throw OAuthError("invalid_grant", reason: reason)
     case .theft: throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
     case .forged, .otherClient: throw OAuthError("invalid_grant")
-    case .notGranted: throw scopes.refusal
+    case .notGranted(let refusal): throw OAuthError(refusal.rawValue)
     case .otherProof: throw OAuthError("invalid_dpop_proof")
     case .invalidRequest: throw OAuthError.invalidRequest("rotation_key is missing or malformed")
     }
@@ -118,7 +118,7 @@ struct TokenController: Sendable {
     let scopes = try TokenScopeRequest(form, of: client, at: issuer)
     let outcome = try await registry.redeemCode(
       Secret(code), claim, endsRepeated: endsRepeatedCodes, now: clock.now, narrow: scopes.narrowed)
-    return try await response(to: outcome, of: client, scopes, proof, logger)
+    return try await response(to: outcome, of: client, proof, logger)
   }
 
   /// Exchanges a refresh token of the former system for a session here (RFC 8693 section 2.1).
@@ -173,15 +173,15 @@ struct TokenController: Sendable {
     let outcome = try await registry.redeemDevice(
       presented.secret, client: client.id, try persistence(form), thumbprint: proof?.thumbprint, key: key, now: now,
       narrow: scopes.narrowed)
-    return try await response(to: outcome, of: client, scopes, proof, isPaced: isPaced, logger)
+    return try await response(to: outcome, of: client, proof, isPaced: isPaced, logger)
   }
 
   /// Returns the response to a client that has presented a code.
   ///
   /// - Parameter isPaced: whether a device has not asked too soon.
   private func response(
-    to outcome: CodeOutcome, of client: ConfiguredClient, _ scopes: TokenScopeRequest, _ proof: DPoPVerifier.Proof?,
-    isPaced: Bool = true, _ logger: Logger
+    to outcome: CodeOutcome, of client: ConfiguredClient, _ proof: DPoPVerifier.Proof?, isPaced: Bool = true,
+    _ logger: Logger
   ) async throws -> Response {
     switch outcome {
     case .signedIn(let new, let nonce):
@@ -195,7 +195,7 @@ struct TokenController: Sendable {
     case .denied: throw OAuthError("access_denied")
     case .expired: throw OAuthError("expired_token")
     case .invalid, .late: throw OAuthError("invalid_grant")
-    case .notGranted: throw scopes.refusal
+    case .notGranted(let refusal): throw OAuthError(refusal.rawValue)
     case .replayed(let outcome):
       recorder.recordEnd(outcome, logger: logger)
       logger.warning("Authorization code used twice", metadata: ["handstamp.client": "\(client.id)"])

@@ -24,13 +24,13 @@ struct TokenScopeRequest: Sendable {
   }
 
   /// The refusal of a request that asks for more. Without a scope in it, only the API of the session can be the reason.
-  var refusal: OAuthError { OAuthError(resource != nil || scope == nil ? "invalid_target" : "invalid_scope") }
+  private var refusal: GrantRefusal { resource != nil || scope == nil ? .invalidTarget : .invalidScope }
 
   /// Returns the grant of the new token: the session's own, or less.
   ///
   /// - Parameter client: the session's grant; `nil` for the server's own app.
-  /// - Throws: ``refusal`` if the session was not granted this.
-  func narrowed(_ client: SessionClient?) throws(OAuthError) -> SessionClient? {
+  /// - Throws: if the session was not granted this.
+  func narrowed(_ client: SessionClient?) throws(GrantRefusal) -> SessionClient? {
     let lost = lostScopes(of: client)
     guard scope != nil || resource != nil || !lost.isEmpty || hasLostAudience(client) else { return client }
     guard let client else {

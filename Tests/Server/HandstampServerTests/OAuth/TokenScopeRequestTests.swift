@@ -29,19 +29,19 @@ import Testing
 
   @Test func `are refused rather than none, if all that it asks for were taken from it`() throws {
     let wish = try wish(scope: "email", scopes: ["profile"])
-    #expect(throws: OAuthError("invalid_scope")) { try wish.narrowed(granted) }
+    #expect(throws: GrantRefusal.invalidScope) { try wish.narrowed(granted) }
   }
 
   @Test func `are not more than it was granted`() throws {
     let wish = try wish(scope: "profile admin", scopes: ["profile", "email", "admin"])
-    #expect(throws: OAuthError("invalid_scope")) { try wish.narrowed(granted) }
+    #expect(throws: GrantRefusal.invalidScope) { try wish.narrowed(granted) }
   }
 
   @Test func `do not include an API that was taken from it`() throws {
     let session = SessionClient(id: "app", scope: "profile", audience: "https://api.example.org")
     #expect(try wish(scopes: ["profile"], audiences: ["https://api.example.org"]).narrowed(session) == session)
     let wish = try wish(scopes: ["profile"])
-    #expect(throws: OAuthError("invalid_target")) { try wish.narrowed(session) }
+    #expect(throws: GrantRefusal.invalidTarget) { try wish.narrowed(session) }
   }
 }
 #endif
