@@ -206,19 +206,11 @@ extension PostgresStep {
   static func replacing(_ record: AccountRecord, expecting: Int64) throws(RegistryStoreError) -> PostgresStep {
     PostgresStep(
       statement: PostgresStatement(
-        """
-        UPDATE handstamp.account SET email = $1, email_typed = $2, identity = $3, username = $4, password_hash = $5,
-          credentials_changed_at = $6, closed_at = $7, email_confirmed_at = $8, revision = revision + 1
-        WHERE id = $9 AND revision = $10
-        """,
-        [
-          .text(record.email?.normalized), .text(record.email?.typed), .text(record.identity?.key),
-          .text(record.username), PostgresValue(StoredValue(record.passwordHash)),
-          .integer(record.credentialsChangedAt?.milliseconds), .integer(record.closedAt?.milliseconds),
-          .integer(record.emailConfirmedAt?.milliseconds), .text(record.id.rawValue), .integer(expecting),
-        ]),
+        accountReplacement, record.replacement(expecting: expecting).map { PostgresValue($0) }),
       expectation: .current(.finding(record.id)))
   }
+
+  private static let accountReplacement = AccountRecord.replacement(schema: "handstamp.", mark: "$")
 
   static func noting(_ note: ClockNote) -> PostgresStep {
     let sql =

@@ -211,19 +211,11 @@ struct ChangeWriter {
 
   private func update(_ record: AccountRecord, _ expecting: Int64) throws {
     try changeRow(
-      record.id.rawValue, in: "account",
-      """
-      UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?,
-        credentials_changed_at = ?, closed_at = ?, email_confirmed_at = ?, revision = revision + 1
-      WHERE id = ? AND revision = ?
-      """,
-      [
-        record.email?.normalized, record.email?.typed, record.identity?.key, record.username,
-        bytes(record.passwordHash), record.credentialsChangedAt?.milliseconds, record.closedAt?.milliseconds,
-        record.emailConfirmedAt?.milliseconds,
-        record.id.rawValue, expecting,
-      ])
+      record.id.rawValue, in: "account", ChangeWriter.accountReplacement,
+      record.replacement(expecting: expecting).map(\.databaseValue))
   }
+
+  private static let accountReplacement = AccountRecord.replacement(mark: "?")
 
   private func insert(_ event: RegistryEvent) throws {
     try run(

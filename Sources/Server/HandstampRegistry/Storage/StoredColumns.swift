@@ -29,6 +29,13 @@ package protocol ColumnSource {
   func value(at index: Int) -> ColumnValue?
 }
 
+/// A row of one column.
+extension ColumnValue: ColumnSource {
+  package var count: Int { 1 }
+  package func name(at index: Int) -> String? { nil }
+  package func value(at index: Int) -> ColumnValue? { self }
+}
+
 extension ColumnSource {
   package func readableValue(at index: Int) throws(DescribedError) -> ColumnValue {
     guard let value = value(at: index) else { throw DescribedError.unreadable(column: name(at: index)) }
@@ -46,7 +53,7 @@ package struct StoredColumns<Source: ColumnSource> {
   /// The error for the value that was read last.
   package var unreadable: DescribedError { .unreadable(column: next > 0 ? source.name(at: next - 1) : nil) }
 
-  private mutating func read() throws(DescribedError) -> ColumnValue {
+  mutating func read() throws(DescribedError) -> ColumnValue {
     guard next < source.count else { throw DescribedError.unreadable(column: nil) }
     next += 1
     return try source.readableValue(at: next - 1)

@@ -23,6 +23,23 @@ extension StoredRecord {
   }
 }
 
+/// A column that changes: its name, its value in a record, and how it is read into one.
+package struct StoredField<Record>: Sendable {
+  package let name: String
+  package let value: @Sendable (Record) -> StoredValue
+  fileprivate let read: @Sendable (inout Record, inout StoredColumns<ColumnValue>) throws -> Void
+}
+
+extension StoredColumns {
+  /// Reads the next column.
+  fileprivate mutating func read<Record>(
+    _ field: StoredField<Record>, into record: inout Record
+  ) throws(DescribedError) {
+    var column = StoredColumns<ColumnValue>(try read())
+    do { try field.read(&record, &column) } catch { throw unreadable }
+  }
+}
+
 extension SessionRow: StoredRecord {
   package static let table = "session"
   package static let columns = """
@@ -142,33 +159,70 @@ extension StoredColumns {
 
 extension AccountRecord: StoredRecord {
   package static let table = "account"
-  package static let columns = """
-    id, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, \
-    email_confirmed_at, revision
-    """
+  /// What a row keeps from its first write to its last, ``fields``, and the number of writes.
+  package static let columns = (["id", "created_at"] + fields.map(\.name) + ["revision"]).joined(separator: ", ")
+
+  /// The columns that a change of an account replaces. Every statement of both stores about accounts is made of this list.
+  package static let fields: [StoredField<AccountRecord>] = [
+    StoredField(
+      name: "email", value: { StoredValue($0.email?.normalized) },
+      read: { $0.email = try $1.optionalText().map { EmailAddress(stored: $0, normalized: $0) } }),
+    StoredField(
+      name: "email_typed", value: { StoredValue($0.email?.typed) },
+      read: {
+        guard let typed = try $1.optionalText(), let email = $0.email else { return }
+        $0.email = EmailAddress(stored: typed, normalized: email.normalized)
+      }),
+    StoredField(
+      name: "identity", value: { StoredValue($0.identity?.key) },
+      read: {
+        guard let key = try $1.optionalText() else { return }
+        guard let identity = ExternalIdentity(key: key) else { throw $1.unreadable }
+        $0.identity = identity
+      }),
+    StoredField(name: "username", value: { .text($0.username) }, read: { $0.username = try $1.text() }),
+    StoredField(
+      name: "password_hash", value: { StoredValue($0.passwordHash) },
+      read: { $0.passwordHash = try $1.optionalBytes().map { Secret(bytes: $0) } }),
+    StoredField(
+      name: "credentials_changed_at", value: { StoredValue($0.credentialsChangedAt) },
+      read: { $0.credentialsChangedAt = try $1.optionalTime() }),
+    StoredField(
+      name: "closed_at", value: { StoredValue($0.closedAt) }, read: { $0.closedAt = try $1.optionalTime() }),
+    StoredField(
+      name: "email_confirmed_at", value: { StoredValue($0.emailConfirmedAt) },
+      read: { $0.emailConfirmedAt = try $1.optionalTime() }),
+  ]
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     let id = AccountID(try columns.text())
-    let (email, typed) = (try columns.optionalText(), try columns.optionalText())
-    let key = try columns.optionalText()
-    let identity = key.flatMap { ExternalIdentity(key: $0) }
-    guard key == nil || identity != nil else { throw columns.unreadable }
-    self.init(
-      id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, identity: identity,
-      username: try columns.text(), passwordHash: try columns.optionalBytes().map { Secret(bytes: $0) },
-      createdAt: try columns.time(), credentialsChangedAt: try columns.optionalTime(),
-      closedAt: try columns.optionalTime(), emailConfirmedAt: try columns.optionalTime(),
-      revision: try columns.integer())
+    self.init(id: id, email: nil, username: "", passwordHash: nil, createdAt: try columns.time())
+    for field in AccountRecord.fields { try columns.read(field, into: &self) }
+    revision = try columns.integer()
   }
 
   package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
     // SQLite would truncate the text there, so that two IDs could be equal; PostgreSQL has no such texts.
     guard !id.rawValue.utf8.contains(0) else { throw .unavailable("an ID contains NUL") }
-    return [
-      .text(id.rawValue), StoredValue(email?.normalized), StoredValue(email?.typed), StoredValue(identity?.key),
-      .text(username), StoredValue(passwordHash), StoredValue(createdAt), StoredValue(credentialsChangedAt),
-      StoredValue(closedAt), StoredValue(emailConfirmedAt), .integer(revision),
-    ]
+    return [.text(id.rawValue), StoredValue(createdAt)] + AccountRecord.fields.map { $0.value(self) }
+      + [.integer(revision)]
+  }
+
+  /// The SQL that replaces an account, with the parameters of ``replacement(expecting:)``.
+  ///
+  /// - Parameters:
+  ///   - schema: precedes the name of the table.
+  ///   - mark: precedes the number of a parameter.
+  package static func replacement(schema: String = "", mark: String) -> String {
+    let assignments = fields.enumerated().map { "\($1.name) = \(mark)\($0 + 3), " }.joined()
+    return """
+      UPDATE \(schema)\(table) SET \(assignments)revision = revision + 1
+      WHERE id = \(mark)1 AND revision = \(mark)2
+      """
+  }
+
+  package func replacement(expecting: Int64) -> [StoredValue] {
+    [.text(id.rawValue), .integer(expecting)] + AccountRecord.fields.map { $0.value(self) }
   }
 }
 
