@@ -6,19 +6,13 @@ import HandstampServer
 
 extension AccountRecord {
   static var columns: [Column<AccountRecord>] {
-    [
-      Column("id", as: "ID", \.id.rawValue),
-      // `active`, `disabled` or `deleted`.
-      Column("state", as: "STATE", \.state.rawValue),
-      Column("email", as: "EMAIL", \.email?.typed),
-      Column("name", as: "NAME", \.username),
-      Column("identityIssuer", \.identity?.issuer),
-      Column("guest") { $0.isGuest && $0.state != .deleted },
-      Column("hasPassword") { $0.passwordHash != nil },
-      Column("createdAt", as: "CREATED", \.createdAt.description),
-      Column("createdAtEpoch", \.createdAt.seconds),
-      Column("closedAt", \.closedAt?.description),
-    ]
+    AccountField.shown(in: .command).map { name, field in
+      Column(name.description, as: field.names[.column]?.description, shown: { field.value($0).text ?? "-" }) {
+        account -> AccountField.Value? in
+        let value = field.value(account)
+        return value.text == nil ? nil : value
+      }
+    }
   }
 
   /// For programs.
@@ -26,11 +20,12 @@ extension AccountRecord {
 
   /// For people.
   var rows: [[String]] {
-    [
-      ["account", id.rawValue], ["state", state.rawValue + (closedAt.map { ", since \($0)" } ?? "")],
-      ["email", email?.typed ?? "-"], ["name", username], ["password", passwordHash == nil ? "no" : "yes"],
-      ["created", createdAt.description],
-    ] + (identity.map { [["signs in at", $0.issuer]] } ?? [])
+    AccountField.shown(in: .row).compactMap { name, field -> [String]? in
+      // One that the list has, too, has the same dash there.
+      guard let text = field.value(self).text ?? field.names[.column].map({ _ in "-" }) else { return nil }
+      let since = field.property == "closedAt" ? closedAt.map { ", since \($0)" } ?? "" : ""
+      return [name.description, text + since]
+    }
   }
 }
 

@@ -7,18 +7,7 @@ extension AccountRecord {
   /// The account as administrators see it.
   var described: JSONText {
     var json = JSONText()
-    json.add("id", id.rawValue)
-    json.add("state", state.rawValue)
-    json.add("email", ifPresent: email?.typed)
-    json.add("username", username)
-    if let identity { json.add("identity", identity.described) }
-    json.add("is_guest", isGuest && state != .deleted)
-    json.add("has_password", passwordHash != nil)
-    json.add("created_at", createdAt.description)
-    json.add("created_at_ms", createdAt.milliseconds)
-    json.add("credentials_changed_at", ifPresent: credentialsChangedAt?.description)
-    json.add("email_confirmed_at", ifPresent: emailConfirmedAt?.description)
-    json.add("closed_at", ifPresent: closedAt?.description)
+    AccountMembers.admin.add(self, to: &json)
     return json
   }
 }

@@ -32,12 +32,9 @@ struct AccountController: Sendable {
   ) async throws -> Response {
     let account = try await service.registry.account(of: context.session)
     var json = account.profile
-    // The name used by OpenID Connect's userinfo endpoint.
-    json.add("sub", account.id.rawValue)
+    AccountMembers.me.add(account, to: &json)
     if context.session.scopes?.contains("email") ?? true { json.add("email", ifPresent: account.email?.typed) }
     json.add("session_id", context.session.id.rawValue)
-    json.add("created_at", account.createdAt.description)
-    json.add("created_at_ms", account.createdAt.milliseconds)
     return .json(json)
   }
 

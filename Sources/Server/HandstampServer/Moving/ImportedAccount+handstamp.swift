@@ -52,20 +52,11 @@ extension ArrivingAccount {
   var line: [UInt8] {
     var json = JSONText(reserving: 512)
     if keepsID { json.add("id", record.id.rawValue) }
-    json.add("email", ifPresent: record.email?.typed)
-    json.add("email_verified", record.emailConfirmedAt != nil)
-    json.add("email_verified_at", ifPresent: record.emailConfirmedAt?.moment)
-    json.add("name", record.username)
-    json.add("created_at", record.createdAt.moment)
-    json.add("disabled", record.closedAt != nil)
-    json.add("disabled_at", ifPresent: record.closedAt?.moment)
+    AccountMembers.moving.add(record, to: &json)
     if !groups.isEmpty { json.add("groups", groups) }
-    if let identity = record.identity { json.add("identity", identity.described) }
     if !identities.isEmpty { json.add("identities", identities.map(\.described)) }
     let keys = passkeys.compactMap(\.described)
     if !keys.isEmpty { json.add("passkeys", keys) }
-    json.add("password_hash", ifPresent: record.passwordHash?.withExposed { $0 })
-    json.add("password_changed_at", ifPresent: record.credentialsChangedAt?.moment)
     if let totp {
       var app = JSONText()
       app.add("secret", totp.secret.text.withExposed { $0 })
@@ -140,7 +131,7 @@ extension PasskeyRecord {
 
 extension UnixTime {
   /// RFC 3339 in UTC, to the millisecond.
-  fileprivate var moment: String {
+  var moment: String {
     description.dropLast() + "." + padded(milliseconds - seconds * 1000, to: 3) + "Z"
   }
 }

@@ -6,7 +6,7 @@ import HandstampSupport
 /// The claims of OpenID Connect Core 1.0 section 5.1 that this server has, and `groups`, by the scopes that allow them (section
 /// 5.4). Access tokens have no groups: services decide by `sub`, and a name in a token would outlive the change.
 struct AccountClaims: Sendable {
-  static let names = ["name", "preferred_username", "email", "email_verified", "groups"]
+  static let names = AccountMembers.profileClaims.names + AccountMembers.emailClaims.names + ["groups"]
   private static let scopes: Set = ["profile", "email", "groups"]
 
   private let account: AccountRecord
@@ -40,13 +40,8 @@ struct AccountClaims: Sendable {
   var username: String? { hasProfile && !account.username.isEmpty ? account.username : nil }
 
   func add(to json: inout JSONText) {
-    json.add("name", ifPresent: username)
-    // Not unique, as section 5.7 warns.
-    json.add("preferred_username", ifPresent: username)
-    if hasEmail, let email = account.email {
-      json.add("email", email.typed)
-      json.add("email_verified", account.emailConfirmedAt != nil)
-    }
+    if hasProfile { AccountMembers.profileClaims.add(account, to: &json) }
+    if hasEmail, account.email != nil { AccountMembers.emailClaims.add(account, to: &json) }
     if !groups.isEmpty { json.add("groups", groups) }
   }
 }

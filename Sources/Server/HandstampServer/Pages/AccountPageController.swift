@@ -26,10 +26,12 @@ struct AccountPageController: Sendable {
   ) -> Response {
     let account = call.account
     var page = Page(name: "account_profile", title: "account_profile.title", notice: notice, section: .profile)
-    page.context = [
-      "name": .text(name ?? account.username), "email": .text(account.email?.typed ?? "–"),
-      "since": web.dates(call.visit).day(account.createdAt), "account_id": .text(account.id.rawValue),
-    ]
+    for (name, field) in AccountField.shown(in: .page) {
+      let value = field.value(account)
+      page.context[name.description] =
+        if case .time(let time?) = value { web.dates(call.visit).day(time) } else { .text(value.text ?? "–") }
+    }
+    if let name { page.context["name"] = .text(name) }
     if let error { page.errors["name"] = error }
     return web.show(page, call.visit)
   }

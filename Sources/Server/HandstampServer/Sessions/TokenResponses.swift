@@ -88,9 +88,7 @@ extension AccountRecord {
   /// The account's `profile` as sent to apps.
   var profile: JSONText {
     var json = JSONText()
-    json.add("id", id.rawValue)
-    json.add("name", username)
-    json.add("is_anonymous", isGuest)
+    AccountMembers.profile.add(self, to: &json)
     return json
   }
 }

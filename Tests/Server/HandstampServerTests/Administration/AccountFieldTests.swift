@@ -1,0 +1,70 @@
+#if Programs
+import HandstampCore
+import HandstampSupport
+import Testing
+
+@testable import HandstampRegistry
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(10))) struct `What is shown of an account` {
+  private let full = AccountRecord(
+    id: AccountID("ada"), email: EmailAddress("ada@example.org"),
+    identity: ExternalIdentity(issuer: "https://id.example", subject: "1"), username: "Ada",
+    passwordHash: Secret("$h"), createdAt: UnixTime(milliseconds: 1001),
+    credentialsChangedAt: UnixTime(milliseconds: 2002),
+    closedAt: UnixTime(milliseconds: 3003), emailConfirmedAt: UnixTime(milliseconds: 4004),
+    revision: 5)
+
+  /// The places that show each property.
+  private let shown: [String: Set<AccountField.Place>] = [
+    "id": [.profile, .me, .admin, .page, .command, .column, .row],
+    "email": [.admin, .moving, .emailClaims, .page, .command, .column, .row],
+    "emailConfirmedAt": [.admin, .moving, .emailClaims],
+    "identity": [.profile, .admin, .moving, .command, .row],
+    "username": [.profile, .admin, .moving, .profileClaims, .page, .command, .column, .row],
+    "passwordHash": [.admin, .moving, .command, .row],
+    "createdAt": [.me, .admin, .moving, .page, .command, .column, .row],
+    "credentialsChangedAt": [.admin, .moving],
+    "closedAt": [.admin, .moving, .command, .column, .row],
+    "revision": [],
+  ]
+
+  @Test func `is decided for each property and each place`() {
+    for property in Mirror(reflecting: full).children.compactMap(\.label) {
+      let places = AccountField.all.filter { $0.property == property }.flatMap(\.names.keys)
+      #expect(shown[property] == Set(places), "\(property)")
+    }
+  }
+
+  @Test func `has these names in each place`() {
+    func text(_ places: AccountMembers..., of account: AccountRecord? = nil) -> String {
+      var json = JSONText()
+      for place in places { place.add(account ?? full, to: &json) }
+      return json.text
+    }
+    #expect(text(.profile) == #"{"id":"ada","name":"Ada","is_anonymous":false}"#)
+    #expect(
+      text(.me) == #"{"sub":"ada","created_at":"1970-01-01T00:00:01Z","created_at_ms":1001}"#)
+    #expect(
+      text(.admin)
+        == #"{"id":"ada","state":"disabled","email":"ada@example.org","username":"Ada","is_guest":false,"#
+        + #""has_password":true,"created_at":"1970-01-01T00:00:01Z","created_at_ms":1001,"#
+        + #""credentials_changed_at":"1970-01-01T00:00:02Z","email_confirmed_at":"1970-01-01T00:00:04Z","#
+        + #""closed_at":"1970-01-01T00:00:03Z","identity":{"issuer":"https://id.example","subject":"1"}}"#)
+    #expect(
+      text(.moving)
+        == #"{"email":"ada@example.org","email_verified":true,"name":"Ada","password_hash":"$h","#
+        + #""created_at":"1970-01-01T00:00:01.001Z","password_changed_at":"1970-01-01T00:00:02.002Z","#
+        + #""email_verified_at":"1970-01-01T00:00:04.004Z","disabled":true,"#
+        + #""disabled_at":"1970-01-01T00:00:03.003Z","identity":{"issuer":"https://id.example","subject":"1"}}"#)
+    #expect(
+      text(.profileClaims, .emailClaims)
+        == #"{"name":"Ada","preferred_username":"Ada","email":"ada@example.org","#
+        + #""email_verified":true}"#)
+    let bare = AccountRecord(
+      id: AccountID("guest"), email: nil, username: "", passwordHash: nil, createdAt: UnixTime(milliseconds: 0))
+    #expect(text(.profileClaims, of: bare) == "{}")
+    #expect(text(.profile, of: bare) == #"{"id":"guest","name":"","is_anonymous":true}"#)
+  }
+}
+#endif
