@@ -52,6 +52,7 @@ enum PostgresSchema {
       credentials_changed_at bigint,
       closed_at bigint,
       email_confirmed_at bigint,
+      locale text COLLATE "C",
       revision bigint NOT NULL
     )
     """,

@@ -39,6 +39,7 @@ enum Schema {
       credentials_changed_at INTEGER,
       closed_at INTEGER,
       email_confirmed_at INTEGER,
+      locale TEXT,
       revision INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 

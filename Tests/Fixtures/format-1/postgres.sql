@@ -10,6 +10,7 @@ CREATE TABLE handstamp.account (
     credentials_changed_at bigint,
     closed_at bigint,
     email_confirmed_at bigint,
+    locale text COLLATE pg_catalog."C",
     revision bigint NOT NULL
 );
 CREATE TABLE handstamp.audit (
@@ -127,22 +128,21 @@ CREATE TABLE handstamp.writer (
     at timestamp with time zone DEFAULT now() NOT NULL
 )
 WITH (fillfactor='10');
-INSERT INTO handstamp.account VALUES ('ada', 'ada@example.org', 'ada@example.org', NULL, 'Ada', NULL, 1800000000000, NULL, NULL, NULL, 0);
+INSERT INTO handstamp.account VALUES ('ada', 'ada@example.org', 'ada@example.org', NULL, 'Ada', NULL, 1800000000000, NULL, NULL, NULL, 'de-CH', 0);
 INSERT INTO handstamp.audit VALUES (1, 1800000000000, 'account.created', 'server', NULL, NULL, NULL, '{}');
 INSERT INTO handstamp.clock VALUES (true, 1800000000000, NULL, 0);
 INSERT INTO handstamp.counter VALUES ('audit', 1);
 INSERT INTO handstamp.counter VALUES ('event', 1);
 INSERT INTO handstamp.event VALUES (1, 'session-established', 'ada', 'U4RUEnsJZJPxu83L-lPgqA', NULL, 1800000000000);
-INSERT INTO handstamp.format VALUES (1, '2026-11-29 20:11:55.029533+00');
-INSERT INTO handstamp.instance VALUES (true, '6f7fa0bf-de6a-4d36-9134-5dbc2870bc3a', 'serving');
-INSERT INTO handstamp.key_check VALUES ('k1', '\x02117d73440e620c94cc2afc29418ada');
+INSERT INTO handstamp.format VALUES (1, '2026-11-30 03:45:06.968754+00');
+INSERT INTO handstamp.instance VALUES (true, '6be0a6f0-b14b-40d5-a7aa-076e8d5a49d2', 'serving');
+INSERT INTO handstamp.key_check VALUES ('k1', '\x1a6a0985122f477f1a8abe9ae41353d1');
 INSERT INTO handstamp.one_time_token VALUES ('\x724842ea1a33e207af8c023491cc3ce8a970e4a326d600857907ab4d8e75bdaf', 'sign_up', 'ada@example.org', NULL, NULL, NULL, '', 'a=b', 1800000000000, 1800000009000);
 INSERT INTO handstamp.session VALUES ('\xdaa66d2c7ddf743f78dde6e5fd29f054', 'ada', 'd1', 'Phone', 'ios', 'keyed', 1, '\x010000000000000007', NULL, NULL, NULL, 1800000000000, 1800000000000, 1800000000000, NULL, NULL, NULL, NULL, NULL, DEFAULT, 'thumb', '\x70757368', 'app', 'openid', 'https://api.example.org', 'b', 1800000000000, 'pwd otp mfa', 'https://refeds.org/profile/mfa', NULL, NULL, 'ephemeral', 0);
 INSERT INTO handstamp.session VALUES ('\x1715609f7c746c69b54cda58fbbee87e', 'ada', 'd2', 'Phone', 'ios', 'browser', 2, '\x', 1, 1800000000000, 1, 1800000000000, 1800000000000, 1800000000000, NULL, NULL, 1800001000000, 500000, 1800000500000, DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL, 1800000000000, NULL, NULL, 'keyed', '2qZtLH3fdD943ebl_SnwVA', NULL, 0);
 INSERT INTO handstamp.session VALUES ('\x538454127b096493f1bbcdcbfa53e0a8', 'ada', 'd3', 'Phone', 'ios', 'keyed', 0, '\x', NULL, NULL, NULL, 1800000000000, 1800000000000, 1800000000000, 1800000000000, 'revoked', 1800001000000, 500000, 1800000500000, DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL, 1800000000000, NULL, NULL, NULL, NULL, NULL, 1);
 INSERT INTO handstamp.stored_item VALUES ('\x7604c5c44b05e831a7f218328b6b99602ea1546fa951af8223bdaf85d7afcd35', 'device', 'ada', '', 1800000000000, NULL, 1800000009000, 0);
-INSERT INTO handstamp.writer VALUES ('\x73152394f1c660d9e9870bb8cb33ee27', 1, '2026-11-29 20:11:55.522528+00');
-INSERT INTO handstamp.writer VALUES ('\xfa59cc1431d0098e7369df0c4a746fd3', 1, '2026-11-29 20:11:55.683885+00');
+INSERT INTO handstamp.writer VALUES ('\xce6141e543b32d74e399fe9373c43d29', 2, '2026-11-30 03:45:07.210538+00');
 ALTER TABLE ONLY handstamp.account
     ADD CONSTRAINT account_email_key UNIQUE (email);
 ALTER TABLE ONLY handstamp.account

@@ -29,7 +29,7 @@ import Testing
     identity: ExternalIdentity(issuer: "https://id.example", subject: "1"), username: "Ada",
     passwordHash: Secret("$argon2id$"), createdAt: UnixTime(milliseconds: 1),
     credentialsChangedAt: UnixTime(milliseconds: 2), closedAt: UnixTime(milliseconds: 3),
-    emailConfirmedAt: UnixTime(milliseconds: 4), revision: 5)
+    emailConfirmedAt: UnixTime(milliseconds: 4), locale: LanguageTag(rawValue: "pt-BR"), revision: 5)
 
   @Test func `has a column of each property`() throws {
     for property in Mirror(reflecting: full).children {
@@ -55,6 +55,7 @@ import Testing
   @Test func `that was edited by hand is an error that names the column`() throws {
     for (name, value) in [
       ("identity", ColumnValue.text("no key")), ("username", .null), ("closed_at", .text("now")),
+      ("locale", .text("no tag")),
       ("revision", .null),
     ] {
       var row = try Row(full)
@@ -62,5 +63,16 @@ import Testing
       row.values[index].value = value
       #expect(throws: DescribedError.unreadable(column: name)) { try AccountRecord(source: row) }
     }
+  }
+
+  @Test(
+    arguments: [
+      ("de", true), ("pt-BR", true), ("zh-Hant-TW", true), ("sl-rozaj-1994", true), ("de-x-mine", true),
+      ("", false), ("e", false), ("x-mine", false), ("de_DE", false), ("de-", false), ("-de", false), ("de--DE", false),
+      ("de-x", false), ("d3", false), ("abcdefghi", false), ("de-abcdefghi", false), ("dé", false), ("de CH", false),
+      (String(repeating: "ab-", count: 11) + "ab", true), (String(repeating: "ab-", count: 11) + "abc", false),
+    ] as [(String, Bool)])
+  func `has a language by a tag of the right form alone`(text: String, isTag: Bool) {
+    #expect((LanguageTag(rawValue: text)?.rawValue == text) == isTag)
   }
 }

@@ -5,7 +5,8 @@ package import HandstampRegistry
 package enum FormatSamples {
   package static let start = UnixTime(seconds: 1_800_000_000)
   package static let account = AccountRecord(
-    id: AccountID("ada"), email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, createdAt: start)
+    id: AccountID("ada"), email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, createdAt: start,
+    locale: LanguageTag(rawValue: "de-CH"))
   private static let item = StoredItem(
     id: StoredItemID(.device, "a"), kind: .device, subject: "ada", createdAt: start,
     expiresAt: start.advanced(by: .seconds(9)))

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A user's account.
 public struct AccountRecord: Sendable, Hashable {
@@ -21,13 +22,15 @@ public struct AccountRecord: Sendable, Hashable {
   public var credentialsChangedAt: UnixTime?
   /// When the account was closed; `nil` while it is open. A closed account keeps its address, a deleted one has none.
   public var closedAt: UnixTime?
+  /// The language that the owner wants to read, as the claim `locale`; `nil` if none was chosen.
+  public var locale: LanguageTag?
   /// Incremented by every write.
   public var revision: Int64
 
   public init(
     id: AccountID, email: EmailAddress?, identity: ExternalIdentity? = nil, username: String, passwordHash: Secret?,
     createdAt: UnixTime, credentialsChangedAt: UnixTime? = nil, closedAt: UnixTime? = nil,
-    emailConfirmedAt: UnixTime? = nil, revision: Int64 = 0
+    emailConfirmedAt: UnixTime? = nil, locale: LanguageTag? = nil, revision: Int64 = 0
   ) {
     self.id = id
     self.email = email
@@ -38,6 +41,7 @@ public struct AccountRecord: Sendable, Hashable {
     self.credentialsChangedAt = credentialsChangedAt
     self.closedAt = closedAt
     self.emailConfirmedAt = emailConfirmedAt
+    self.locale = locale
     self.revision = revision
   }
 
@@ -65,8 +69,36 @@ public struct AccountRecord: Sendable, Hashable {
       || (credentialsChangedAt.map { now.since($0) < AccountRecord.removalGrace } ?? true)
   }
 
+  /// Takes over the facts about the person that the account lacks, and returns their names for the audit log.
+  mutating func fill(from imported: AccountRecord) -> [String] {
+    let former = self
+    if username.isEmpty { username = imported.username }
+    locale = locale ?? imported.locale
+    emailConfirmedAt = emailConfirmedAt ?? imported.emailConfirmedAt
+    return [
+      ("name", username != former.username), ("locale", locale != former.locale),
+      ("confirmation", emailConfirmedAt != former.emailConfirmedAt),
+    ].filter(\.1).map(\.0)
+  }
+
   /// Whether the account's sessions are the only way into it: there is no address or identity to sign in with again.
   public var isGuest: Bool { email == nil && identity == nil }
+}
+
+/// A language, with a script or a region where they matter, such as `de` or `pt-BR` (BCP 47).
+public struct LanguageTag: RawRepresentable, Sendable, Hashable {
+  public let rawValue: String
+
+  /// Returns `nil` unless the text is a tag by its form (RFC 5646 section 2.1), in at most 35 bytes (section 4.4.1): a language of letters,
+  /// and subtags of up to 8 letters and digits, the last of which is more than one.
+  public init?(rawValue: String) {
+    let subtags = rawValue.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard rawValue.utf8.count <= 35, let language = subtags.first, language.allSatisfy(\.isLetter),
+      subtags.allSatisfy({ (1...8).contains($0.count) && $0.allSatisfy(\.isAlphanumeric) }),
+      language.count > 1, subtags.last?.count != 1
+    else { return nil }
+    self.rawValue = rawValue
+  }
 }
 
 /// A user as identified by another identity provider. Never an email address, which can be reassigned.

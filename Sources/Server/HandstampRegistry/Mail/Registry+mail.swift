@@ -84,12 +84,18 @@ extension Registry {
     }
   }
 
-  /// The language of a mail: that of the request, or for a notice that a program's request made the one on the owner's last device.
+  /// The languages of a mail, as in `Accept-Language`: the one that the owner of its account has chosen, and that of the request, or for a
+  /// notice that a program's request made the one on the owner's last device.
   private func language(of job: MailJob, now: UnixTime) async throws(RegistryError) -> String? {
-    guard job.language == nil, job.kind.notice != nil, let account = job.account else { return job.language }
-    return try await liveItems(.device, of: account.rawValue, now: now)
-      .filter { Registry.languageRead(on: $0) != nil }.max { $0.expiresAt < $1.expiresAt }
-      .flatMap(Registry.languageRead)
+    guard let account = job.account else { return job.language }
+    var read = job.language
+    if read == nil, job.kind.notice != nil {
+      read = try await liveItems(.device, of: account.rawValue, now: now)
+        .filter { Registry.languageRead(on: $0) != nil }.max { $0.expiresAt < $1.expiresAt }
+        .flatMap(Registry.languageRead)
+    }
+    guard let chosen = try await self.account(account)?.locale?.rawValue else { return read }
+    return read.map { "\(chosen), \($0);q=0.5" } ?? chosen
   }
 
   /// The account that a job names, if it is open.

@@ -167,14 +167,7 @@ extension Registry {
         added.append("authenticator_app")
       }
     }
-    if known.username.isEmpty, !new.username.isEmpty {
-      changed.username = new.username
-      added.append("name")
-    }
-    if known.emailConfirmedAt == nil, new.emailConfirmedAt != nil {
-      changed.emailConfirmedAt = new.emailConfirmedAt
-      added.append("confirmation")
-    }
+    added += changed.fill(from: new)
     // Facts that were never here, and none that the owner has removed.
     let mayGetWaysIn =
       if known.credentialsChangedAt == nil,

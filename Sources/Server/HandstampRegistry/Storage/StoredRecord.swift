@@ -192,6 +192,8 @@ extension AccountRecord: StoredRecord {
     StoredField(
       name: "email_confirmed_at", value: { StoredValue($0.emailConfirmedAt) },
       read: { $0.emailConfirmedAt = try $1.optionalTime() }),
+    StoredField(
+      name: "locale", value: { StoredValue($0.locale?.rawValue) }, read: { $0.locale = try $1.optionalWord() }),
   ]
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {

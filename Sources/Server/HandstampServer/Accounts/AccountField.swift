@@ -97,7 +97,13 @@ package struct AccountField: Sendable {
     AccountField(
       "identity", [.admin: "identity", .moving: "identity", .command: "identityIssuer", .row: "signs in at"]
     ) { .identity($0.identity) },
-  ]
+    // The page has it in a list to choose from.
+    AccountField(
+      "locale",
+      [
+        .me: "locale", .admin: "locale", .moving: "locale", .profileClaims: "locale", .command: "locale",
+        .row: "language",
+      ]
     ) { .text($0.locale?.rawValue) },
   ]
 

@@ -298,11 +298,12 @@ extension IdentityTokens.Claims {
 /// The name and the address.
 extension AccountService {
   /// - Parameter name: 1 to ``AccountRecord/maxUsername`` bytes.
-  func rename(_ owner: Owner, to name: String) async throws -> AccountRecord {
+  func rename(_ owner: Owner, to name: String, reading locale: LanguageTag?) async throws -> AccountRecord {
     try await require(.rename, of: owner)
     return try await changing(owner) { record in
       var changed = record
       changed.username = name
+      changed.locale = locale
       return try await owned(owner.caller).update(changed)
     }
   }

@@ -13,6 +13,11 @@ extension ImportedAccount {
     emailVerifiedAt = try fields.time("email_verified_at")
     isEmailVerified = try fields.flag("email_verified") ?? (emailVerifiedAt != nil)
     if case .string(let text)? = fields["name"] { name = text }
+    if let text = try fields.text("locale") {
+      // Some systems write `en_US` (OpenID Connect Core 1.0 section 5.1).
+      locale = LanguageTag(rawValue: text.replacing("_", with: "-"))
+      guard locale != nil else { throw ImportError(.invalidField, field: "locale") }
+    }
     createdAt = try fields.time("created_at")
     disabledAt = try fields.time("disabled_at")
     isDisabled = try fields.flag("disabled") ?? (disabledAt != nil)

@@ -13,6 +13,7 @@ struct ImportedAccount: Sendable, Hashable {
   var emailVerifiedAt: UnixTime?
   /// `nil` uses the part of the address before the `@`.
   var name: String?
+  var locale: LanguageTag?
   var createdAt: UnixTime?
   var isDisabled = false
   var disabledAt: UnixTime?
@@ -115,6 +116,7 @@ extension ImportedAccount {
       createdAt: min(createdAt ?? now, now))
     let shown = name.flatMap { $0.isEmpty || $0.isShown ? $0 : nil }
     record.username = shown ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
+    record.locale = locale
     // An account without an address is known by one.
     record.identity = identity ?? (address == nil ? identities.first?.identity : nil)
     if isEmailVerified, let email, EmailAddress(verified: email) != nil {

@@ -32,8 +32,21 @@ struct AccountPageController: Sendable {
         if case .time(let time?) = value { web.dates(call.visit).day(time) } else { .text(value.text ?? "–") }
     }
     if let name { page.context["name"] = .text(name) }
+    page.context["locales"] = .list(
+      locales(of: account).map { code in
+        .object([
+          "code": .text(code), "name": .text(web.pages.library.name(ofLanguage: code)),
+          "is_chosen": .flag(if: code == account.locale?.rawValue),
+        ])
+      })
     if let error { page.errors["name"] = error }
     return web.show(page, call.visit)
+  }
+
+  /// The languages of the pages, and the one that an import has brought.
+  private func locales(of account: AccountRecord) -> [String] {
+    let offered = web.pages.library.languages
+    return offered + [account.locale?.rawValue].compactMap(\.self).filter { !offered.contains($0) }
   }
 
   @concurrent private func rename(_ call: AccountRequest) async throws -> Response {
@@ -46,9 +59,16 @@ struct AccountPageController: Sendable {
       let most: PageValue = .text(String(AccountRecord.maxUsername))
       return profilePage(call, name: name, error: PageText("field_error.name_long", ["most": most]))
     }
+    // Pages of an operator's own may not ask for it.
+    let code = call.visit.form?["locale"] ?? call.account.locale?.rawValue ?? ""
+    guard code.isEmpty || locales(of: call.account).contains(code) else { return web.unknownAction(call.visit) }
+    let locale = LanguageTag(rawValue: code)
     var changed = call
-    changed.user.account = try await web.service.rename(call.owner, to: name)
+    changed.user.account = try await web.service.rename(call.owner, to: name, reading: locale)
     changed.visit.web = changed.user
+    if locale != call.account.locale, web.pages.library.languages.contains(code) {
+      (changed.visit.place.language, changed.visit.place.chosen) = (code, code)
+    }
     return profilePage(changed, notice: .good("notice.saved"))
   }
 

@@ -7,8 +7,13 @@ package enum LanguageChoice {
   ///   - field: the value of `Accept-Language`, such as `de-CH, de;q=0.9, en;q=0.5`.
   ///   - offered: codes such as `de`; not empty.
   package static func best(_ field: String?, of offered: [String]) -> String {
+    match(field, of: offered) ?? offered.first ?? "en"
+  }
+
+  /// The same, but `nil` if the user accepts none.
+  static func match(_ field: String?, of offered: [String]) -> String? {
     let ranges = (field ?? "").prefix(512).split(separator: ",").prefix(32).map(Range.init)
-    var best: (code: String, quality: Double) = (offered.first ?? "en", 0)
+    var best: (code: String?, quality: Double) = (nil, 0)
     for code in offered {
       // The most specific range decides, as for `de` in `*;q=0.1, de;q=0`.
       let matching = ranges.filter { $0.matches(code) }.max { $0.primary.count < $1.primary.count }

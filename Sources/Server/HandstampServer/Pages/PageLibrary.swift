@@ -100,6 +100,11 @@ package struct PageLibrary: Sendable {
     library(language).texts.render(values.rendered, withTemplate: key)
   }
 
+  /// Returns the name of a language in that language; of one that the pages do not have, the code.
+  func name(ofLanguage code: String) -> String {
+    byCode[code] == nil ? code : text("language.name", in: code) ?? code
+  }
+
   private func library(_ code: String) -> Language {
     // English is built in.
     byCode[code] ?? byCode["en"]

@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HTTPTypes
+import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 import NIOCore
@@ -74,14 +75,17 @@ struct PageWriter: Sendable {
   }
 
   /// Returns how the user of a browser reads a page.
-  func reader(of request: Request) -> PageReader {
+  ///
+  /// - Parameter locale: the language of the signed-in account.
+  func reader(of request: Request, locale: LanguageTag? = nil) -> PageReader {
     let fields = (request.uri.query ?? "").split(separator: "&")
     let asked = fields.last { $0.hasPrefix("lang=") }.map { String($0.dropFirst("lang=".count)) }
     let chosen = asked.flatMap { library.languages.contains($0) ? $0 : nil }
     let kept = request.cookie(ResponseCookie.language).flatMap { library.languages.contains($0) ? $0 : nil }
     let rest = fields.filter { !$0.hasPrefix("lang=") }.joined(separator: "&")
     return PageReader(
-      language: chosen ?? kept ?? LanguageChoice.best(request.headers[.acceptLanguage], of: library.languages),
+      language: chosen ?? kept ?? LanguageChoice.match(locale?.rawValue, of: library.languages)
+        ?? LanguageChoice.best(request.headers[.acceptLanguage], of: library.languages),
       here: PageWriter.local(request.uri.path) + (rest.isEmpty ? "" : "?" + rest), chosen: chosen)
   }
 
@@ -172,7 +176,7 @@ struct PageWriter: Sendable {
     return .list(
       library.languages.map { code in
         .object([
-          "name": .text(library.text("language.name", in: code) ?? code), "code": .text(code),
+          "name": .text(library.name(ofLanguage: code)), "code": .text(code),
           "is_current": .flag(if: code == reader.language), "href": .text("\(reader.here)\(separator)lang=\(code)"),
         ])
       })

@@ -67,7 +67,7 @@ struct WebSessions: Sendable {
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil,
       saidByScript: persistence,
       wasBorrowed: web?.row.isBorrowed == true || request.cookie(ResponseCookie.borrowed) != nil,
-      place: pages.reader(of: request),
+      place: pages.reader(of: request, locale: web?.account.locale),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     visit.caller.language = visit.place.language

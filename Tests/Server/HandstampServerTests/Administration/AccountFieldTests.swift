@@ -13,6 +13,7 @@ import Testing
     passwordHash: Secret("$h"), createdAt: UnixTime(milliseconds: 1001),
     credentialsChangedAt: UnixTime(milliseconds: 2002),
     closedAt: UnixTime(milliseconds: 3003), emailConfirmedAt: UnixTime(milliseconds: 4004),
+    locale: LanguageTag(rawValue: "pt-BR"),
     revision: 5)
 
   /// The places that show each property.
@@ -26,6 +27,7 @@ import Testing
     "createdAt": [.me, .admin, .moving, .page, .command, .column, .row],
     "credentialsChangedAt": [.admin, .moving],
     "closedAt": [.admin, .moving, .command, .column, .row],
+    "locale": [.me, .admin, .moving, .profileClaims, .command, .row],
     "revision": [],
   ]
 
@@ -44,22 +46,24 @@ import Testing
     }
     #expect(text(.profile) == #"{"id":"ada","name":"Ada","is_anonymous":false}"#)
     #expect(
-      text(.me) == #"{"sub":"ada","created_at":"1970-01-01T00:00:01Z","created_at_ms":1001}"#)
+      text(.me) == #"{"sub":"ada","created_at":"1970-01-01T00:00:01Z","created_at_ms":1001,"locale":"pt-BR"}"#)
     #expect(
       text(.admin)
         == #"{"id":"ada","state":"disabled","email":"ada@example.org","username":"Ada","is_guest":false,"#
         + #""has_password":true,"created_at":"1970-01-01T00:00:01Z","created_at_ms":1001,"#
         + #""credentials_changed_at":"1970-01-01T00:00:02Z","email_confirmed_at":"1970-01-01T00:00:04Z","#
-        + #""closed_at":"1970-01-01T00:00:03Z","identity":{"issuer":"https://id.example","subject":"1"}}"#)
+        + #""closed_at":"1970-01-01T00:00:03Z","identity":{"issuer":"https://id.example","subject":"1"},"#
+        + #""locale":"pt-BR"}"#)
     #expect(
       text(.moving)
         == #"{"email":"ada@example.org","email_verified":true,"name":"Ada","password_hash":"$h","#
         + #""created_at":"1970-01-01T00:00:01.001Z","password_changed_at":"1970-01-01T00:00:02.002Z","#
         + #""email_verified_at":"1970-01-01T00:00:04.004Z","disabled":true,"#
-        + #""disabled_at":"1970-01-01T00:00:03.003Z","identity":{"issuer":"https://id.example","subject":"1"}}"#)
+        + #""disabled_at":"1970-01-01T00:00:03.003Z","identity":{"issuer":"https://id.example","subject":"1"},"#
+        + #""locale":"pt-BR"}"#)
     #expect(
       text(.profileClaims, .emailClaims)
-        == #"{"name":"Ada","preferred_username":"Ada","email":"ada@example.org","#
+        == #"{"name":"Ada","preferred_username":"Ada","locale":"pt-BR","email":"ada@example.org","#
         + #""email_verified":true}"#)
     let bare = AccountRecord(
       id: AccountID("guest"), email: nil, username: "", passwordHash: nil, createdAt: UnixTime(milliseconds: 0))

@@ -65,6 +65,14 @@ import Testing
       // A program does not say what its user reads.
       for _ in 0..<2 { _ = try await test.refresh(phone.refresh, key: .fresh) }
       #expect(await subjects(post, test).last == "Eine Sitzung Ihres Kontos wurde beendet")
+      // The owner has chosen a language that the server has, and one that it lacks.
+      for (locale, subject) in [("en-GB", "New sign-in to your account"), ("fr", "Neue Anmeldung in Ihrem Konto")] {
+        var account = try #require(try await test.account())
+        account.locale = LanguageTag(rawValue: locale)
+        _ = try await test.server.registry.update(account)
+        _ = try await Browser(test.client.base).signIn(at: "/sign-in?lang=de")
+        #expect(await subjects(post, test).last == subject)
+      }
     }
   }
 

@@ -189,7 +189,7 @@ enum ImportSamples {
     """## + "\n"
 
   static let handstamp = ##"""
-    {"id": "acc_1", "email": "ada@example.org", "email_verified": true, "name": "Ada", "created_at": "2024-03-01T10:20:30.123Z", "groups": ["staff"], "identity": {"issuer": "https://accounts.google.com", "subject": "1"}, "password_hash": "$2a$06$k/t853fvFaUpM4qPr5X.tOqaF7TOb9ygzsCZGZ9xyKJvNzN0UdsIO", "passkeys": [{"id": "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA", "public_key": "pQECAyYgASFYIJc7vE9pbeszSQiLwCiYSl6-8q02UnFFgQK4sR4m7DCyIlggmq2KOJ-iHL9A3RTL_8Pone9T0U9610Lcy1WFWacVuUM", "sign_count": 3, "transports": ["internal"], "name": "phone"}]}
+    {"id": "acc_1", "email": "ada@example.org", "email_verified": true, "name": "Ada", "locale": "de_CH", "created_at": "2024-03-01T10:20:30.123Z", "groups": ["staff"], "identity": {"issuer": "https://accounts.google.com", "subject": "1"}, "password_hash": "$2a$06$k/t853fvFaUpM4qPr5X.tOqaF7TOb9ygzsCZGZ9xyKJvNzN0UdsIO", "passkeys": [{"id": "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA", "public_key": "pQECAyYgASFYIJc7vE9pbeszSQiLwCiYSl6-8q02UnFFgQK4sR4m7DCyIlggmq2KOJ-iHL9A3RTL_8Pone9T0U9610Lcy1WFWacVuUM", "sign_count": 3, "transports": ["internal"], "name": "phone"}]}
     {"email": "bob@example.org", "disabled": true}
     {"id": "acc_3", "email": "carol@example.org", "identities": [{"issuer": "https://github.com", "subject": "5", "label": "carol", "created_at": "2024-03-01T10:20:30.123Z", "last_used_at": "2024-03-02T10:20:30.123Z"}], "totp": {"secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "created_at": "2024-03-01T10:20:30.123Z", "last_used_at": "2024-03-02T10:20:30.123Z", "last_step": 57000000}, "recovery_code_hashes": ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"]}
     """## + "\n"

@@ -38,6 +38,7 @@ import Testing
     #expect((ada.emailConfirmedAt != nil) == (sample.format != .django))
     #expect(ada.closedAt == nil && ada.passwordHash != nil)
     #expect(ada.username.hasPrefix("Ada") || sample.format == .auth0)
+    #expect(ada.locale?.rawValue == (sample.format == .handstamp ? "de-CH" : nil))
     let bob = try #require(try await stage.account("bob@example.org"))
     #expect(bob.emailConfirmedAt == nil)
     #expect(bob.closedAt != nil || sample.format == .devise, "disabled stays disabled")
@@ -82,12 +83,14 @@ import Testing
       {"email":"h@example.org","email":"i@example.org"}
       \(String(repeating: "x", count: ImportRecords.longest + 10))
       {"email":"j@example.org"}
+      {"email":"k@example.org","locale":"Swiss German"}
       """)
-    #expect(report.counts == [2, 0, 0, 10])
+    #expect(report.counts == [2, 0, 0, 11])
     #expect(
       report.codes == [
         "2 invalid_json", "3 invalid_json", "5 invalid_address", "6 invalid_id", "7 hash_unknown", "8 hash_too_costly",
         "9 no_address", "10 invalid_field", "11 invalid_json", "12 too_long",
+        "14 invalid_field",
       ])
     #expect(report.refusals.allSatisfy { !$0.reason.hint.isEmpty })
     let text = report.described().text
@@ -154,7 +157,7 @@ import Testing
       {"id":"2","email":"eve@example.org","email_verified":false}
       """#)
     let stronger =
-      #"{"id":"1","email":"ada@example.org","email_verified":true,"name":"X","groups":["g"],"#
+      #"{"id":"1","email":"ada@example.org","email_verified":true,"name":"X","groups":["g"],"locale":"de","#
       + #""password_hash":"\#(hash)"}"#
     #expect(try await stage.add(stronger).counts == [0, 0, 1, 0])
     #expect(try await stage.account("ada@example.org")?.passwordHash == nil, "an import alone sets no password")
@@ -174,6 +177,7 @@ import Testing
     #expect(try await stage.add(stronger, merges: true).counts == [0, 1, 0, 0])
     let ada = try #require(try await stage.account("ada@example.org"))
     #expect(ada.passwordHash == Secret(hash) && ada.username == "Ada" && ada.id == "1")
+    #expect(ada.locale?.rawValue == "de")
     #expect(try await stage.registry.groups(of: "1") == ["g"])
     #expect(try await stage.add(other, merges: true).counts == [0, 0, 1, 0])
     // A password that its owner has removed does not come back.

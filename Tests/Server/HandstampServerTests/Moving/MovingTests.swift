@@ -120,6 +120,7 @@ import Testing
       account.email = "U\(number)+x@example.org"
       account.isEmailVerified = Bool.random(using: &random)
       if Bool.random(using: &random) { account.name = names.randomElement(using: &random) }
+      account.locale = ["de", "pt-BR"].randomElement(using: &random).flatMap { LanguageTag(rawValue: $0) }
       account.createdAt = UnixTime(milliseconds: .random(in: -1_000_000_000_000...1_700_000_000_000, using: &random))
       account.isDisabled = Bool.random(using: &random)
       account.groups = ["a", "b:ü", "c"].filter { _ in Bool.random(using: &random) }

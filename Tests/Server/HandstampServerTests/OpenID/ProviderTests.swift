@@ -110,7 +110,12 @@ import Testing
       #expect(try await claims("openid") == ["sub": id.id.rawValue])
       #expect(
         try await claims("openid profile") == ["sub": id.id.rawValue, "name": "Ada", "preferred_username": "Ada"])
+      var german = id
+      german.locale = LanguageTag(rawValue: "de")
+      _ = try await test.server.registry.update(german)
+      #expect(try await claims("openid profile")["locale"] == "de")
       let all = try await claims("openid email")
+      #expect(all["locale"] == nil)
       #expect(all["email"] == "ada@example.org")
       // She signed up without a mail.
       #expect(all["email_verified"] == "0" || all["email_verified"] == "false")

@@ -166,6 +166,34 @@ extension Post.Letter {
     }
   }
 
+  @Test func `chooses a language, which follows to other browsers, and keeps an imported one`() async throws {
+    try await TestServer.run { test in
+      let phone = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      func save(_ fields: (String, String)...) async throws -> Browser.BrowserResponse {
+        try await browser.fill("/account", "save", [("name", "Ada")] + fields)
+      }
+      #expect(try await save(("locale", "de")).title == "Profil")
+      #expect(try await browser.get("/account").text.contains(#"<option value="de" selected lang="de">Deutsch"#))
+      #expect(try await test.client.get("/v1/me", token: phone.access).json["locale"] == "de")
+      let other = try await Browser.signedIn(test)
+      #expect(try await other.get("/account").title == "Profil")
+      #expect(try await other.get("/account?lang=en").title == "Profile", "this browser’s own choice is first")
+      #expect(try await save(("locale", "fr")).text.contains("Dieses Formular ist abgelaufen"))
+      var imported = try #require(try await test.account())
+      imported.locale = LanguageTag(rawValue: "fr-CH")
+      _ = try await test.server.registry.update(imported)
+      for fields in [[], [("locale", "fr-CH")]] {
+        _ = try await browser.fill("/account", "save", [("name", "Countess")] + fields)
+        let kept = try #require(try await test.account())
+        #expect(kept.locale?.rawValue == "fr-CH" && kept.username == "Countess")
+      }
+      #expect(try await Browser.signedIn(test).get("/account").title == "Profile", "the server has no French")
+      _ = try await save(("locale", ""))
+      #expect(try await test.account()?.locale == nil)
+    }
+  }
+
   @Test func `is shown errors as pages, with a way on`() async throws {
     try await TestServer.run { test in
       let browser = Browser(test.client.base)

@@ -99,6 +99,12 @@ struct TestServer: Sendable {
     return try Session(answer)
   }
 
+  /// The stored account; `nil` if there is none.
+  func account(_ email: String = "ada@example.org") async throws -> AccountRecord? {
+    guard let email = EmailAddress(email) else { return nil }
+    return try await server.registry.account(email: email)
+  }
+
   static func signUpBody(_ email: String, password: String = password, device: String = "phone") -> String {
     #"{"email":"\#(email)","password":"\#(password)","username":"Ada","device":{"id":"d-\#(device)","name":"\#(device)","platform":"iOS"}}"#
   }
