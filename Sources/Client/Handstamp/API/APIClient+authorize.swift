@@ -18,7 +18,9 @@ extension APIClient {
       do throws(SessionError) {
         credential =
           if let proof { proof } else {
-            try await controller.guarded(SessionMachine.Need(refused: rejection?.credential))
+            try await controller.guarded { () async throws(SessionError) in
+              try await controller.unguarded(SessionMachine.Need(refused: rejection?.credential))
+            }
           }
       } catch {
         // Too young to be replaced, and rejected: the session may have ended in these seconds.

@@ -2,15 +2,7 @@ import HandstampCore
 import HandstampSupport
 
 extension SessionController {
-  /// Returns a credential; with a ``PresenceLock``, only after the user has confirmed their presence.
-  ///
-  /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
-  /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
-  nonisolated func guarded(_ need: SessionMachine.Need) async throws(SessionError) -> Credential {
-    try await guarded { () async throws(SessionError) in try await unguarded(need) }
-  }
-
-  /// Returns an access token in the same way. Cookies are refused before the user is asked.
+  /// Returns an access token, as ``guarded(_:)`` does. Cookies are refused before the user is asked.
   nonisolated func guardedToken(_ need: SessionMachine.Need) async throws(SessionError) -> AccessToken {
     try await guarded { () async throws(SessionError) in
       guard let token = try await unguarded(need).token else {
@@ -20,7 +12,10 @@ extension SessionController {
     }
   }
 
-  /// Returns a secret in the same way.
+  /// Returns a secret; with a ``PresenceLock``, only after the user has confirmed their presence.
+  ///
+  /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
+  /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
   nonisolated func guarded<Found>(_ find: () async throws(SessionError) -> Found) async throws(SessionError) -> Found {
     guard let lock = presence else { return try await find() }
     var pass = lock.pass

@@ -180,7 +180,9 @@ public actor SessionController {
   public nonisolated func credential(
     minimumValidity validity: Duration = .zero
   ) async throws(SessionError) -> Credential {
-    try await guarded(SessionMachine.Need(validity: validity))
+    try await guarded { () async throws(SessionError) in
+      try await unguarded(SessionMachine.Need(validity: validity))
+    }
   }
 
   /// Refreshes the access token if it is valid for less than `validity`, and returns when the refresh has ended. It does not
