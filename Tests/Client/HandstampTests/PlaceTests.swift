@@ -147,6 +147,23 @@ final class DyingVault: Vault {
     #expect(entry.session?.issuer == "https://a.example.org" && now.session?.issuer == "https://new.example.org")
   }
 
+  /// Each program knows the server by both names.
+  @Test func `makes room for a new sign-in under whichever name of the server it was begun`() async throws {
+    let fixture = try Fixture()
+    func open(_ name: String, formerly former: String) -> SessionController {
+      SessionController(
+        backend: RenamedServer(fixture.server, name), vault: fixture.vault, formerly: [.server(former)],
+        policy: Self.policy, clock: fixture.clock)
+    }
+    let (old, new) = ("https://a.example.org", "https://new.example.org")
+    let (former, app) = (open(old, formerly: new), open(new, formerly: old))
+    for program in [former, app, former, app] {
+      let id = try await program.signIn { try await fixture.server.signIn("ada") }.id
+      guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
+      #expect(entry.session?.id == id)
+    }
+  }
+
   @Test func `moves with its server's former URL, and counts as one of two of the same server`() async throws {
     let fixture = try Fixture()
     let first = try await fixture.signIn(fixture.other)

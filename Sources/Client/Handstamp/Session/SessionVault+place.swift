@@ -6,7 +6,7 @@ import HandstampSupport
 /// A session is this server's if it was begun by the server's name, by a former name of it, or without one. In the last two cases it
 /// is claimed: it is shown under the present name at once, which is also stored, once. Any other is a stranger's: it is
 /// ``VaultError/otherServer(_:)``, and neither shown nor sent nor ended, except by a sign-out; nor is what is pending for a stranger
-/// shown. The edits `begin` and `receive` compare servers by name alone: if they find a session to claim, they are applied again.
+/// shown.
 extension SessionVault {
   func readPlace() async -> VaultReading {
     let trouble = await settle()
@@ -14,7 +14,8 @@ extension SessionVault {
     case .value(let entry):
       // The former place may hold the only session, or still the same one, with which an earlier version may go on.
       if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
-      do throws(VaultError) { return .value(try await claimed(entry)) } catch { return .trouble(error) }
+      let claimed = await claimed(entry)
+      do throws(VaultError) { return .value(try shown(claimed)) } catch { return .trouble(error) }
     case .accessOnly(let session):
       if let other = stranger(session.issuer) { return .trouble(.otherServer(other)) }
       return .accessOnly(session)
@@ -23,7 +24,7 @@ extension SessionVault {
     }
   }
 
-  func editPlace(_ edit: VaultEdit) async -> VaultOutcome {
+  func writePlace(_ edit: VaultEdit) async -> VaultOutcome {
     var trouble: VaultError?
     switch edit {
     case .begin: _ = await settle()
@@ -37,34 +38,42 @@ extension SessionVault {
     // Any other edit belongs to what is here already, and may hold its refresh lock: it waits for no move.
     default: break
     }
-    var outcome = await store.edit(await locking(edit), noting: audit)
-    if let trouble { return .failed(trouble) }
-    do throws(VaultError) {
-      if case .begin = edit, case .conflict(let entry) = outcome,
-        try await claimed(entry).session?.issuer != entry.session?.issuer
-      {
-        outcome = await store.edit(edit, noting: audit)
+    let outcome =
+      if case .begin = edit { await begun(edit) } else {
+        await store.edit(await locking(edit), noting: audit)
       }
-      return try await outcome.mapEntry(claimed)
-    } catch { return .failed(error) }
+    if let trouble { return .failed(trouble) }
+    do throws(VaultError) { return try outcome.mapEntry(shown) } catch { return .failed(error) }
+  }
+
+  /// Applies an edit that compares servers by name alone, as `begin` and `receive` do. Whatever name of this server the session has that
+  /// it finds, that is no obstacle.
+  func begun(_ edit: VaultEdit) async -> VaultOutcome {
+    let outcome = await store.edit(edit, noting: audit)
+    guard case .conflict(let entry) = outcome else { return outcome }
+    _ = await claimed(entry, again: true)
+    return await store.edit(edit, noting: audit)
   }
 
   /// The name of a server that is not this one; `nil` if it is, or may be.
   func stranger(_ issuer: String?) -> String? { former.mayBelong(issuer, to: abilities) ? nil : issuer }
 
-  /// The entry as this server's program sees it: its session claimed, and without what is pending for strangers.
-  func claimed(_ entry: VaultEntry) async throws(VaultError) -> VaultEntry {
+  /// Stores the present name with a session that has another one. Once, unless `again`, because a program that knows the server by the
+  /// other name may do the same. If it cannot be written now, the next program does.
+  private func claimed(_ entry: VaultEntry, again: Bool = false) async -> VaultEntry {
+    guard let own = abilities.issuer, let session = entry.session, stranger(session.issuer) == nil,
+      session.issuer.map({ !$0.isSameServer(as: own) }) ?? true, moves.claimsNow() || again,
+      case .done(let written) = await store.edit(.claim(session.id, issuer: own), noting: audit)
+    else { return entry }
+    return written
+  }
+
+  /// The entry as this server's program sees it: its session by the present name, and without what is pending for strangers.
+  private func shown(_ entry: VaultEntry) throws(VaultError) -> VaultEntry {
     guard let own = abilities.issuer else { return entry }
     var entry = entry
     if let session = entry.session, session.issuer != own {
       if let other = stranger(session.issuer) { throw .otherServer(other) }
-      // Once, because a program that knows the server by the other name may do the same. If it cannot be written now, the next one
-      // does.
-      if session.issuer.map({ !$0.isSameServer(as: own) }) ?? true, moves.claimsNow(),
-        case .done(let written) = await store.edit(.claim(session.id, issuer: own), noting: audit)
-      {
-        entry = written
-      }
       entry.session?.issuer = own
     }
     for index in entry.tombstones.indices where stranger(entry.tombstones[index].issuer) != nil {

@@ -5,6 +5,8 @@ import HandstampSupport
 /// and leaves only its tombstone there.
 ///
 /// Between the two lie the rules of places: see `SessionVault+place.swift`. Edits come one at a time: the controller queues them.
+/// Each function of an edit adds one rule: ``edit(_:)`` the session in memory, ``writePlace(_:)`` the places, `Vault.edit(_:noting:)`
+/// the repeat after another writer.
 final class SessionVault: Sendable {
   let store: any Vault
   let audit: (any AuditLog)?
@@ -64,13 +66,7 @@ final class SessionVault: Sendable {
     return .prepare(id, holding: token, replacing: access, key: key, attempt: new, over: former)
   }
 
-  func unlockAttempt() {
-    let held = attempt.withLock { held in
-      defer { held = nil }
-      return held
-    }
-    held?.lock.unlock()
-  }
+  func unlockAttempt() { attempt.withLock { $0.take() }?.lock.unlock() }
 
   /// Whether the sender of `attempt` has ended. `false` if that cannot be seen from here.
   func hasEnded(_ attempt: RefreshAttempt) -> Bool {
@@ -86,11 +82,11 @@ final class SessionVault: Sendable {
 
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
     if case .begin(let new, let steps) = edit { return await begin(new, steps: steps) }
-    guard let held = session.withLock({ $0 }) else { return await editPlace(edit) }
+    guard let held = session.withLock({ $0 }) else { return await writePlace(edit) }
     switch edit {
     case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .replaceRevocation, .postpone, .cleaned:
-      return await editPlace(edit).mapEntry { shown($0, with: held) }
-    case .claim, .receive, .vacate: return await editPlace(edit)
+      return await writePlace(edit).mapEntry { shown($0, with: held) }
+    case .claim, .receive, .vacate: return await writePlace(edit)
     case .prepare, .updateAttempt, .advance, .renew, .identify, .putBack, .touch, .end, .signOut: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
@@ -103,7 +99,7 @@ final class SessionVault: Sendable {
       }
       guard let tombstone = new.tombstones.last else { return .done(await entry(of: held)) }
       // The session stays until its end is stored; otherwise the reason would be lost, and the server never notified.
-      let buried = await editPlace(.bury(tombstone))
+      let buried = await writePlace(.bury(tombstone))
       guard case .done(let entry) = buried else { return buried }
       session.withLock { $0 = nil }
       // The same user may have signed in with another program meanwhile, and means that session, too: unless it began after a
@@ -112,7 +108,7 @@ final class SessionVault: Sendable {
         !stored.isOfAnotherAccount(than: held, ifUnknown: false),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
-      let ended = await editPlace(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps))
+      let ended = await writePlace(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps))
       guard case .conflict(let found) = ended else { return ended }
       return .done(found)
     }
@@ -123,16 +119,13 @@ final class SessionVault: Sendable {
     // The stored session ends; otherwise the next launch would restore it.
     let edit: VaultEdit =
       new.isRemembered ? .begin(new, steps: steps) : .signOut(.replaced, at: new.startedAt, steps: steps)
-    let outcome = await editPlace(edit)
+    let outcome = await writePlace(edit)
     guard case .done(var entry) = outcome else { return outcome }
-    let former = session.withLock { session in
-      defer { session = new.isRemembered ? nil : new }
-      return session
-    }
+    let former = session.withLock { exchange(&$0, with: new.isRemembered ? nil : new) }
     if let former, former.id != new.id {
       let tombstone = Tombstone(
         of: former, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: former) ? steps : [])
-      if case .done(let later) = await editPlace(.bury(tombstone)) {
+      if case .done(let later) = await writePlace(.bury(tombstone)) {
         entry = later
       } else {
         // The revocation is pending nevertheless, for as long as the program runs.
@@ -149,10 +142,10 @@ final class SessionVault: Sendable {
   private func spare(_ new: StoredSession, among tombstones: [Tombstone]) async {
     for tombstone in tombstones {
       if tombstone.session == new.id, let handle = new.revocation {
-        _ = await editPlace(.delivered(new.id, with: handle))
+        _ = await writePlace(.delivered(new.id, with: handle))
       }
       if let account = new.profile?.id, tombstone.account == account, !tombstone.steps.isEmpty {
-        _ = await editPlace(.cleaned(tombstone.session, steps: tombstone.steps))
+        _ = await writePlace(.cleaned(tombstone.session, steps: tombstone.steps))
       }
     }
   }
@@ -308,12 +301,7 @@ extension SessionVault {
   }
 
   private func write(_ edit: VaultEdit) async throws(VaultError) {
-    var outcome = await store.edit(edit, noting: audit)
-    if case .conflict(let found) = outcome {
-      _ = try await claimed(found)
-      outcome = await store.edit(edit, noting: audit)
-    }
-    switch outcome {
+    switch await begun(edit) {
     case .done: return
     case .conflict(let found): throw .otherServer(found.session?.issuer ?? "")
     case .failed(let trouble): throw trouble
@@ -342,12 +330,7 @@ final class Moves: Sendable {
   }
 
   /// Whether a session is marked as this server's now: once.
-  func claimsNow() -> Bool {
-    state.withLock { state in
-      defer { state.hasClaimed = true }
-      return !state.hasClaimed
-    }
-  }
+  func claimsNow() -> Bool { state.withLock { !exchange(&$0.hasClaimed, with: true) } }
 
   func run(_ work: @escaping @Sendable () async throws(VaultError) -> Void) async -> VaultError? {
     let task = state.withLock { state in

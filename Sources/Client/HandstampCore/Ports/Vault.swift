@@ -100,11 +100,11 @@ package enum VaultOutcome: Sendable, Hashable {
 
   /// Returns the same outcome with a new value for its entry, if it has one.
   package func mapEntry<Failure: Error>(
-    _ transform: (VaultEntry) async throws(Failure) -> VaultEntry
-  ) async throws(Failure) -> VaultOutcome {
+    _ transform: (VaultEntry) throws(Failure) -> VaultEntry
+  ) throws(Failure) -> VaultOutcome {
     switch self {
-    case .done(let entry): .done(try await transform(entry))
-    case .conflict(let entry): .conflict(try await transform(entry))
+    case .done(let entry): .done(try transform(entry))
+    case .conflict(let entry): .conflict(try transform(entry))
     case .failed: self
     }
   }
