@@ -73,8 +73,7 @@ package final class RefreshLockManager: Sendable {
     let (lock, waiters) = content.withLock { content in
       let lock = content.held.removeValue(forKey: number)
       guard content.held.isEmpty else { return (lock, [CheckedContinuation<Void, Never>]()) }
-      defer { content.waiters = [] }
-      return (lock, content.waiters)
+      return (lock, exchange(&content.waiters, with: []))
     }
     lock?.unlock()
     for waiter in waiters { waiter.resume() }

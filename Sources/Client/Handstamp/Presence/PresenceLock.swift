@@ -66,8 +66,7 @@ public final class PresenceLock: Sendable {
       content.closing?.cancel()
       content.closing = nil
       content.publish(at: clock.uptime(), to: hub)
-      defer { content.waiters = [:] }
-      return (content.waiters.sorted { $0.key < $1.key }.map(\.value), content.asking)
+      return (exchange(&content.waiters, with: [:]).sorted { $0.key < $1.key }.map(\.value), content.asking)
     }
     asking?.cancel()
     for waiter in waiters { waiter.resume(returning: .failure(.cancelled)) }
@@ -144,8 +143,7 @@ public final class PresenceLock: Sendable {
       }
       content.asking = nil
       content.publish(at: uptime, to: hub)
-      defer { content.waiters = [:] }
-      return (answer, content.waiters.sorted { $0.key < $1.key }.map(\.value))
+      return (answer, exchange(&content.waiters, with: [:]).sorted { $0.key < $1.key }.map(\.value))
     }
     for waiter in waiters { waiter.resume(returning: answer) }
   }

@@ -50,8 +50,7 @@ final class RequestFence: Sendable {
   func cancelAll() {
     let cancels = content.withLock { content in
       content.generation += 1
-      defer { content.tasks = [:] }
-      return Array(content.tasks.values)
+      return Array(exchange(&content.tasks, with: [:]).values)
     }
     for cancel in cancels { cancel() }
   }

@@ -373,11 +373,7 @@ public actor SessionController {
   /// - A push token that the server has not got, see ``SessionManager/registerPushToken(_:)``.
   public func retryPendingWork() {
     post(.conditionsChanged)
-    let body = retry.withLock { retry in
-      defer { retry = nil }
-      return retry
-    }
-    if let body { Task { await body() } }
+    if let body = retry.withLock({ $0.take() }) { Task { await body() } }
   }
 
   nonisolated func retryOnce(_ body: @escaping @Sendable () async -> Void) { retry.withLock { $0 = body } }

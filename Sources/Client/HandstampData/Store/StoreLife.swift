@@ -47,10 +47,7 @@ public final class StoreLife: Sendable {
   ///
   /// - Returns: A task that finishes when this is done. Wait for it within the background time granted by the system.
   @discardableResult public func didEnterBackground() -> Task<Void, Never> {
-    let ending = pruning.withLock { pruning in
-      defer { pruning = nil }
-      return pruning
-    }
+    let ending = pruning.withLock { $0.take() }
     ending?.cancel()
     return Task { [store] in
       await ending?.value

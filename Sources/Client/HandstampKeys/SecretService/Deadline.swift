@@ -42,13 +42,7 @@ private final class Call<Answer: Sendable>: @unchecked Sendable {
 
   func begin(_ continuation: Waiter) { waiter.withLock { $0 = continuation } }
 
-  func end(_ result: Result<Answer, VaultError>) {
-    let continuation = waiter.withLock { waiter in
-      defer { waiter = nil }
-      return waiter
-    }
-    continuation?.resume(returning: result)
-  }
+  func end(_ result: Result<Answer, VaultError>) { waiter.withLock { $0.take() }?.resume(returning: result) }
 
   func giveUp() {
     if let cancellable { library.functions.pointee.g_cancellable_cancel(cancellable) }

@@ -50,8 +50,7 @@ struct OnePart: AsyncSequence, Sendable {
 
     mutating func next() async throws -> ByteBuffer? {
       onPart()
-      defer { rest = nil }
-      return rest
+      return rest.take()
     }
   }
 }

@@ -39,11 +39,7 @@ final class HTTPClients: Sendable {
   }
 
   func shutdown() async {
-    let former = state.withLock { state in
-      defer { state = .shutDown }
-      return state
-    }
-    guard case .started(let clients) = former else { return }
+    guard case .started(let clients) = state.withLock({ exchange(&$0, with: .shutDown) }) else { return }
     for client in clients.values { try? await client.shutdown() }
   }
 

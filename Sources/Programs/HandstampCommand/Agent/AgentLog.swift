@@ -35,8 +35,7 @@ struct AgentLog: Sendable {
       write(line)
       let lost = state.withLock { state in
         state.waiting -= 1
-        defer { state.lost = 0 }
-        return state.lost
+        return exchange(&state.lost, with: 0)
       }
       if lost > 0 { write("\(lost) lines lost: the reader of stderr was too slow") }
     }

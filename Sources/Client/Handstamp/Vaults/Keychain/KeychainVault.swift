@@ -196,7 +196,8 @@ extension KeychainVault {
     _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
   ) async throws(VaultError) -> VaultReplacement {
     let folder = try openFolder()
-    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10), isFirst: hasLost.take())
+    let isFirst = hasLost.withLock { exchange(&$0, with: false) }
+    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10), isFirst: isFirst)
     defer { lock.unlock() }
     var isBroken = false
     var found: Found

@@ -70,13 +70,7 @@ final class MemoryFlight: Sendable {
 
     init(_ flight: MemoryFlight) { self.flight = Locked(flight) }
 
-    func unlock() {
-      let held = flight.withLock { flight in
-        defer { flight = nil }
-        return flight
-      }
-      held?.unlock()
-    }
+    func unlock() { flight.withLock { $0.take() }?.unlock() }
 
     deinit { unlock() }
   }

@@ -66,11 +66,7 @@ final class AttemptFile: VaultLock {
   deinit { unlock() }
 
   func unlock() {
-    let held = file.withLock { file in
-      defer { file = nil }
-      return file
-    }
-    guard let held else { return }
+    guard let held = file.withLock({ $0.take() }) else { return }
     defer { held.unlock() }
     // While it is locked: no other process has made it its own.
     guard let folder = try? PosixFile.folder(folder), let named = try? folder.open(name, flags: O_RDONLY),

@@ -58,11 +58,5 @@ final class LockFile: VaultLock {
     return false
   }
 
-  func unlock() {
-    let held = file.withLock { file in
-      defer { file = nil }
-      return file
-    }
-    held?.unlock()
-  }
+  func unlock() { file.withLock { $0.take() }?.unlock() }
 }

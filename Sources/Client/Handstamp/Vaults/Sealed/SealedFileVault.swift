@@ -186,7 +186,8 @@ extension SealedFileVault {
     guard let folder = try place.open(making: !entry.isEmpty) else { return .done }
     // Before the lock, so that a slow key store does not hold up other writers.
     try await key.find()
-    let lock = try await VaultFolder.lock(in: folder, within: patience, isFirst: hasLost.take())
+    let isFirst = hasLost.withLock { exchange(&$0, with: false) }
+    let lock = try await VaultFolder.lock(in: folder, within: patience, isFirst: isFirst)
     defer { lock.unlock() }
     reached(.locked)
     if !entry.isEmpty { try await key.make(for: folder) }

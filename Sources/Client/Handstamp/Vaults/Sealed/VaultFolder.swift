@@ -67,10 +67,7 @@ struct VaultFolder: Sendable {
   /// Records that there is data in `folder`.
   func confirm(_ folder: PosixFile) throws(VaultError) {
     let place = try folder.status().place
-    let former = seen.withLock { seen in
-      defer { seen = place }
-      return seen
-    }
+    let former = seen.withLock { exchange(&$0, with: place) }
     // Failures are ignored: then a later process does not know.
     if former == nil, let note, !isNoted { _ = try? PosixFile.folder(note.folder)?.openOrCreate(note.name) }
   }
@@ -130,11 +127,7 @@ extension VaultFolder {
     deinit { unlock() }
 
     func unlock() {
-      let held = lock.withLock { lock in
-        defer { lock = nil }
-        return lock
-      }
-      guard let held else { return }
+      guard let held = lock.withLock({ $0.take() }) else { return }
       held.unlock()
       place.letGo()
     }
@@ -169,14 +162,4 @@ struct VaultsLock: ~Copyable {
   fileprivate let file: LockFile
 
   func unlock() { file.unlock() }
-}
-
-extension Locked<Bool> {
-  /// Returns the value, which is `false` from then on.
-  func take() -> Bool {
-    withLock { value in
-      defer { value = false }
-      return value
-    }
-  }
 }
