@@ -47,21 +47,13 @@ extension Accounts {
 
   /// The keys are kept beside the list: the account, and its vault, are not known yet.
   private func keys(_ remember: Bool, _ sent: Locked<RotationKey?>) -> SignInKeys {
-    SignInKeys(
-      key: { [index, clock] purpose, used in
-        guard remember else { return nil }
-        let new = PendingSignIn(for: purpose, at: clock.now().wall)
-        guard case .success(let list) = await index.edit(.prepareSignIn(new, insteadOf: used)),
-          let signIn = list.signIn, signIn.purpose == new.purpose
-        else { return nil }
-        sent.withLock { $0 = signIn.key }
-        return signIn.key
-      },
-      forget: { [index] key in
-        guard remember else { return }
-        _ = await index.edit(.forgetSignIn(key))
-      },
-      sleep: { [clock] in try await clock.sleep(for: $0) })
+    SignInKeys(remember: remember, clock: clock) { [index] new, used in
+      guard case .success(let list) = await index.edit(.prepareSignIn(new, insteadOf: used)) else { return nil }
+      sent.withLock { $0 = list.signIn?.key }
+      return list.signIn
+    } forget: { [index] key in
+      _ = await index.edit(.forgetSignIn(key))
+    }
   }
 
   private func add(

@@ -15,18 +15,11 @@ extension SessionController {
   }
 
   private nonisolated func keys(_ remember: Bool) -> SignInKeys {
-    SignInKeys(
-      key: { [vault, clock] purpose, used in
-        guard remember else { return nil }
-        let new = PendingSignIn(for: purpose, at: clock.now().wall)
-        guard case .done(let entry) = await vault.edit(.prepareSignIn(new, insteadOf: used)) else { return nil }
-        return entry.signIn.flatMap { $0.purpose == new.purpose ? $0.key : nil }
-      },
-      forget: { [vault] key in
-        guard remember else { return }
-        _ = await vault.edit(.forgetSignIn(key))
-      },
-      sleep: { [clock] in try await clock.sleep(for: $0) })
+    SignInKeys(remember: remember, clock: clock) { [vault] new, used in
+      if case .done(let entry) = await vault.edit(.prepareSignIn(new, insteadOf: used)) { entry.signIn } else { nil }
+    } forget: { [vault] key in
+      _ = await vault.edit(.forgetSignIn(key))
+    }
   }
 
   /// Signs up, and begins the session unless the address has to be confirmed first.

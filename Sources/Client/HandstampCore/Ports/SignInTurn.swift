@@ -181,13 +181,23 @@ package struct SignInKeys: Sendable {
   package var forget: @Sendable (RotationKey) async -> Void
   package var sleep: @Sendable (Duration) async throws -> Void
 
+  /// - Parameters:
+  ///   - remember: `false` stores no key.
+  ///   - clock: dates the keys, and measures pauses.
+  ///   - store: stores a key, unless there is one for its purpose that is not `used`; returns the one that is stored then.
+  ///   - forget: as ``forget``.
   package init(
-    key: @escaping @Sendable (_ purpose: String, _ used: RotationKey?) async -> RotationKey?,
-    forget: @escaping @Sendable (RotationKey) async -> Void, sleep: @escaping @Sendable (Duration) async throws -> Void
+    remember: Bool, clock: any SessionClock,
+    store: @escaping @Sendable (_ new: PendingSignIn, _ used: RotationKey?) async -> PendingSignIn?,
+    forget: @escaping @Sendable (RotationKey) async -> Void
   ) {
-    self.key = key
-    self.forget = forget
-    self.sleep = sleep
+    key = { purpose, used in
+      let new = PendingSignIn(for: purpose, at: clock.now().wall)
+      guard remember, let stored = await store(new, used), stored.purpose == new.purpose else { return nil }
+      return stored.key
+    }
+    self.forget = { key in if remember { await forget(key) } }
+    sleep = { try await clock.sleep(for: $0) }
   }
 }
 
