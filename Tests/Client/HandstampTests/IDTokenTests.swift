@@ -142,7 +142,7 @@ import Testing
     let backend = ScriptedBackend { call, _, _ in .granted(tokens(call)) }
     let url = try #require(URL(string: "https://api.example.org"))
     let manager = SessionManager<Void>(backend: backend, vault: vault, baseURL: url, policy: quiet, clock: clock)
-    try await manager.signIn(with: tokens(0), by: .init(.password))
+    try await manager.signIn { tokens(0) }
     #expect(try await manager.identityToken() == Secret("id-0"))
   }
 }

@@ -23,7 +23,7 @@ import Testing
     let session = SessionManager(
       backend: backend, vault: MemoryVault(), baseURL: base, transport: transport, policy: quiet, clock: ManualClock()
     ) { _ in "content" }
-    try await session.signIn(with: .sample(0), by: .init(.password))
+    try await session.signIn { .sample(0) }
     return session
   }
 

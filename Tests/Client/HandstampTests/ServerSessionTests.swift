@@ -21,7 +21,7 @@ import Testing
     let url = try #require(URL(string: "https://a.example.org"))
     let vault = MemoryVault()
     let session = await SessionManager(server: url, vault: vault)
-    try await session.signIn(with: .sample(0), by: .init(.password))
+    try await session.signIn { .sample(0) }
     guard case .value = await vault.read() else {
       Issue.record("the session is not in the vault")
       return

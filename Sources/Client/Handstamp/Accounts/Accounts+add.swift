@@ -74,7 +74,7 @@ extension Accounts {
         id: id, name: name ?? profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
       // First the list: an account in it without a session can be signed in to, but a session that no list names is lost.
       let listed = try await self.change(.add(record))[id] ?? record
-      try await self.openSession(of: id).signIn(with: tokens, by: claim, remember: remember)
+      try await self.openSession(of: id).signIn(by: claim, remember) { () async throws(SessionError) in tokens }
       // Another program may have removed it between the two. Otherwise its entry may be newer than this one.
       await self.load()
       if self[id] == nil { try await self.change(.add(listed)) }

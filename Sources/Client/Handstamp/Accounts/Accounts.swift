@@ -226,8 +226,8 @@ public final class Accounts<Content: Sendable> {
       // If it cannot be opened now, perhaps when the list is read again.
       guard let session = try? openSession(of: id) else { continue }
       leaving[id] = Task { [weak self] in
-        let isWorkDone = await session.controller.waitForPendingWork()
-        await self?.left(id, isWorkDone && !session.controller.hasOthersWork)
+        let isWorkDone = await session.controller.wait(until: .workDone, within: nil)
+        await self?.left(id, isWorkDone && !session.controller.vault.hasOthers.withLock { $0 })
       }
     }
   }

@@ -150,11 +150,4 @@ enum CleanupResult: Sendable {
   case cleared, kept
   /// With the type of the error.
   case failed(String)
-
-  var isFailure: Bool {
-    switch self {
-    case .cleared, .kept: false
-    case .failed: true
-    }
-  }
 }

@@ -93,9 +93,6 @@ extension SessionController {
     await wait(until: .refreshed, within: limit)
   }
 
-  /// Waits until no work is pending for ended sessions, or a user is signed in. Cancelling the task ends this wait.
-  func waitForPendingWork() async -> Bool { await wait(until: .workDone, within: nil) }
-
   /// Whether the vault holds a session now, even one that this controller has not seen yet.
   package nonisolated func isSessionStored() async -> Bool {
     switch await vault.read() {
@@ -141,7 +138,8 @@ extension SessionController {
     cleanupCount += 1
     let entry = CleanupLogEntry(number: cleanupCount, session: session, step: step, result: result)
     cleanupLog = cleanupLog.suffix(255) + [entry]
-    post(.cleaned(session, step: step, succeeded: !result.isFailure, entropy: .random(in: .min ... .max)))
+    let hasFailed = if case .failed = result { true } else { false }
+    post(.cleaned(session, step: step, succeeded: !hasFailed, entropy: .random(in: .min ... .max)))
   }
 
   /// Also in the log, once.
@@ -171,7 +169,8 @@ extension SessionController {
 
   // MARK: Waiting for pending work
 
-  private func wait(until condition: Condition, within limit: Duration?) async -> Bool {
+  /// Returns whether it holds. Cancelling the task ends only this wait.
+  func wait(until condition: Condition, within limit: Duration?) async -> Bool {
     if holds(condition) { return true }
     let waiter = nextWaiter()
     await withTaskCancellationHandler {
@@ -218,7 +217,9 @@ extension SessionController {
   }
 
   enum Condition: Sendable {
-    case revoked, refreshed, workDone
+    case revoked, refreshed
+    /// No work is pending for ended sessions, or a user is signed in.
+    case workDone
     case cleaned(SessionID)
   }
 

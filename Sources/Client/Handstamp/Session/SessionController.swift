@@ -9,8 +9,6 @@ public actor SessionController {
   /// The states, for any number of observers; each starts with the current one.
   public nonisolated let states: SessionStates
   let vault: SessionVault
-  /// Whether the vault holds work for another server, which waits for a program of that server.
-  nonisolated var hasOthersWork: Bool { vault.hasOthers.withLock { $0 } }
   /// Whether tokens are of the person whose place the vault is; `nil` if it may be any person's.
   nonisolated let owner = Locked<(@Sendable (TokenResponse) async -> Bool)?>(nil)
   let backend: any Backend

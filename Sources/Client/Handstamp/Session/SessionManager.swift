@@ -179,13 +179,6 @@ public final class SessionManager<Content: Sendable> {
     }
   }
 
-  /// Signs in with tokens that were obtained elsewhere, as ``signIn(remember:_:)`` does with a closure that returns them.
-  package func signIn(
-    with tokens: TokenResponse, by claim: SignInClaim, remember: Bool = true
-  ) async throws(SessionError) {
-    try await signIn(by: claim, remember) { () async throws(SessionError) in tokens }
-  }
-
   func signIn(
     by claim: SignInClaim, _ remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) {
