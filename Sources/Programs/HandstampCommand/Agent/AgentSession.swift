@@ -41,7 +41,7 @@ import HandstampSupport
     if try home.oauth(of: account.id) != client.access?.record { try reopen() }
     do throws(CommandError) { return try await current(validity, refused) } catch {
       // A sign-in by another process, of which the vault has not told yet.
-      guard error.exit == .signInNeeded, await client.storedSession() != nil else { throw error }
+      guard error.exit == .signInNeeded, await client.vault.session != nil else { throw error }
       try reopen()
       return try await current(validity, refused)
     }

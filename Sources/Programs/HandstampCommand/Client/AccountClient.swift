@@ -65,12 +65,6 @@ struct AccountClient: Sendable {
     return ServerBackend(baseURL: try server.url, device: device, transport: transport)
   }
 
-  /// The stored session; `nil` if there is none, or the vault cannot be opened.
-  func storedSession() async -> StoredSession? {
-    guard case .value(let entry) = await vault.read() else { return nil }
-    return entry.session
-  }
-
   var server: ServerAddress { remote.address }
   /// The OAuth backend; `nil` for Handstamp's own protocol.
   var access: OAuthAccess? { remote.access }
@@ -159,7 +153,7 @@ struct AccountClient: Sendable {
   private var clientOption: String { access.map { " --client-id \(shellWord($0.record.client))" } ?? "" }
 
   private func storedToken(for target: TokenTarget, _ validity: Duration) async -> HandedToken? {
-    guard let access = await storedSession()?.targeted[target], let token = access.token,
+    guard let access = await vault.session?.targeted[target], let token = access.token,
       SessionMachine.serves(access.lifetime, for: validity, at: SystemClock().now())
     else { return nil }
     return HandedToken(secret: token.secret, end: access.lifetime?.end)
@@ -176,7 +170,7 @@ struct AccountClient: Sendable {
     // No response: what the server said before is not the cause now.
     case .requestFailed(.network, _): break
     case .requestFailed:
-      let session = await storedSession()?.id
+      let session = await vault.session?.id
       guard let note = home.refusedRefresh(of: account.id, session: session) else { break }
       return ofRegistration(note.refusal(at: SystemClock().now().wall, server: server)).about(name)
     default: break
@@ -199,11 +193,6 @@ struct AccountClient: Sendable {
   func restored() async -> SessionState {
     for await state in controller.states where state != .restoring { return state }
     return controller.state
-  }
-
-  /// Whether the stored session can be revoked at the server; true if no session is stored.
-  func canRevoke() async -> Bool {
-    await storedSession().map { $0.revocation != nil } ?? true
   }
 
   /// Waits until all pending revocations are delivered, for at most `limit`, or until the first failure. Returns whether they
@@ -231,13 +220,20 @@ struct AccountClient: Sendable {
   /// Whether the stored session is unusable judging by its server's responses: refreshes are refused, or return no tokens and
   /// the access token has expired. If so, says it.
   func isRefused() async -> Bool {
-    guard let session = await storedSession(), let note = home.refusedRefresh(of: account.id, session: session.id)
+    guard let session = await vault.session, let note = home.refusedRefresh(of: account.id, session: session.id)
     else { return false }
     let now = SystemClock().now()
     let isOver = session.access?.lifetime.map { $0.remaining(at: now) <= .zero } ?? (session.access == nil)
     guard note.isRefusal || isOver else { return false }
     Terminal.say("\(server.text) \(note.words(at: now.wall)); signing in again")
     return true
+  }
+}
+
+extension SealedFileVault {
+  /// The stored session; `nil` if there is none, or the vault cannot be opened.
+  var session: StoredSession? {
+    get async { if case .value(let entry) = await read() { entry.session } else { nil } }
   }
 }
 

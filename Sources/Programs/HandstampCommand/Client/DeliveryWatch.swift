@@ -29,8 +29,9 @@ final class DeliveryWatch: Backend {
       return .noDecision(.preparation(.storage(.unavailable(error.message))))
     }
     let result = await base.refresh(request)
-    // A refused token for another API says nothing of the session.
-    if request.target == nil || result.isRenewal { await home.note(result, of: account.id) }
+    // A refused token for another API says nothing of the session, an exchanged one nothing of its refresh token.
+    let isRenewal = if case .granted(let grant) = result { !grant.isExchanged } else { false }
+    if request.target == nil || isRenewal { await home.note(result, of: account.id) }
     return result
   }
 
@@ -45,13 +46,6 @@ final class DeliveryWatch: Backend {
   /// Returns after the first failure, or when its task is cancelled.
   func failure() async {
     for await _ in failures { return }
-  }
-}
-
-extension RefreshResult {
-  /// Whether the server has accepted the session's refresh token.
-  fileprivate var isRenewal: Bool {
-    if case .granted(let grant) = self { !grant.isExchanged } else { false }
   }
 }
 #endif

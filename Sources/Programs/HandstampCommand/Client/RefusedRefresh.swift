@@ -85,7 +85,7 @@ extension Home {
     // Without a response, the last stored one still applies.
     case .noDecision: return
     }
-    guard case .value(let entry) = await vault(of: account).read(), let session = entry.session?.id else { return }
+    guard let session = await vault(of: account).session?.id else { return }
     let note = RefusedRefresh.next(
       after: refusedRefresh(of: account, session: session), answer, session: session, at: SystemClock().now().wall)
     try? write(note, to: refusalPath(of: account))

@@ -83,7 +83,7 @@ struct SignInAttempt: Sendable {
     }
     return try await options.network(over: known?.record) { () async throws(CommandError) in
       guard let known else { return nil }
-      do throws(VaultError) { return try await home.proxyCredentials(of: known.account) } catch {
+      do throws(VaultError) { return try await home.credentialsFile(of: known.account).secret() } catch {
         throw CommandError(error).hinting("pass them again with --proxy-credentials-file")
       }
     }
@@ -133,11 +133,7 @@ struct SignInAttempt: Sendable {
       }
       guard case .signedIn = state else { continue }
       if await client.isRefused() { continue }
-      if case .value(let entry) = await home.vault(of: account.id).read(),
-        entry.session?.isOver(at: SystemClock().now()) == true
-      {
-        continue
-      }
+      if await client.vault.session?.isOver(at: SystemClock().now()) == true { continue }
       guard let email else { return account }
       // The named account may have a different address now.
       guard let found = try await address(of: client) else { continue }
@@ -271,9 +267,7 @@ struct SignInAttempt: Sendable {
   private func revoke(
     _ handle: RevocationHandle, of account: AccountID?, _ record: OAuthRecord?, _ secret: Secret?
   ) async {
-    if let account, case .value(let entry) = await home.vault(of: account).read(), entry.session?.revocation == handle {
-      return
-    }
+    if let account, await home.vault(of: account).session?.revocation == handle { return }
     let backend: any Backend =
       record.map { OAuthBackend($0.settings(secret: secret), transport: transport) } ?? identity
     _ = await backend.revoke(handle)
@@ -281,7 +275,7 @@ struct SignInAttempt: Sendable {
 
   private func restore(_ record: OAuthRecord?, of account: AccountID) async {
     var secret: Secret?
-    if let record, record.hasSecret == true { secret = try? await home.formerSecret(of: record.client, account) }
+    if let record, record.hasSecret == true { secret = try? await home.secretFile(of: record.client, account).secret() }
     try? await home.change(to: record, secret, of: account)
   }
 

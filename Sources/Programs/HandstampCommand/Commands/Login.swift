@@ -247,7 +247,8 @@ extension Login {
     }
     guard let known, known.record.hasSecret == true else { return (record, nil) }
     do throws(VaultError) {
-      if let secret = try await attempt.home.clientSecret(of: known.account.id) { return (record, secret) }
+      let file = attempt.home.clientSecretFile(of: known.account.id)
+      if let secret = try await file.secret() { return (record, secret) }
       throw .unavailable("it is missing")
     } catch {
       throw CommandError(

@@ -57,7 +57,7 @@ struct Logout: AsyncParsableCommand {
     let state = await client.restored()
     let others = everywhere ? await endEverywhere(client, state) : nil
     if case .signedOut = state, let hidden = await CommandError.hidden(in: client.home) { throw hidden }
-    let canBeTold = await client.canRevoke()
+    let canBeTold = await client.vault.session.map { $0.revocation != nil } ?? true
     let list = await AccountList(of: client.home, with: [client])
     let unlisted = try await end(client, list)
     IdentityTokenFile.remove(of: client.account.id, in: client.home)

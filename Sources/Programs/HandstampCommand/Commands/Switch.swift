@@ -32,7 +32,7 @@ struct Switch: SessionCommand {
       Terminal.say("\(account.words) is now the active account")
       FolderRules(of: home).sayOther(than: account.id)
     }
-    guard case .value(let entry) = await home.vault(of: account.id).read(), entry.session != nil else {
+    guard await home.vault(of: account.id).session != nil else {
       Terminal.say("not signed in to it; run: handstamp login")
       return
     }

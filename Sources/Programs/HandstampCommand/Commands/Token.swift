@@ -141,7 +141,7 @@ extension AccountClient {
 
   /// Returns when `token` expires, by this device's wall clock, or `nil` if the vault does not know.
   func end(of token: AccessToken) async -> UnixTime? {
-    guard let access = await storedSession()?.access, access.token == token else { return nil }
+    guard let access = await vault.session?.access, access.token == token else { return nil }
     return access.lifetime?.end
   }
 }

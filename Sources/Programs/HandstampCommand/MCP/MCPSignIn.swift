@@ -90,10 +90,7 @@ struct MCPSignIn: Sendable {
   }
 
   private func isSignedIn(_ account: AccountID) async -> Bool {
-    guard case .value(let entry) = await home.vault(of: account).read(), let session = entry.session else {
-      return false
-    }
-    return !session.isOver(at: SystemClock().now())
+    await home.vault(of: account).session.map { !$0.isOver(at: SystemClock().now()) } ?? false
   }
 
   private func perform(

@@ -30,7 +30,7 @@ final class AccountTransport: Transport {
   private func settings() async throws(TransportError) -> NetworkSettings {
     var credentials: Secret?
     if record.hasCredentials == true {
-      do throws(VaultError) { credentials = try await home.proxyCredentials(of: account) } catch {
+      do throws(VaultError) { credentials = try await home.credentialsFile(of: account).secret() } catch {
         throw NetworkFailure.credentialsUnreadable.error(CommandError(error).message)
       }
       guard credentials != nil else { throw NetworkFailure.credentialsUnreadable.error("they are missing") }

@@ -64,7 +64,8 @@ extension Home {
   /// The record's file.
   private func networkPath(of account: AccountID) -> String { file(in: "networks", for: account.rawValue) }
 
-  private func credentialsFile(of account: AccountID) -> SealedFile {
+  /// The file with the user name and the password of the account's proxy.
+  func credentialsFile(of account: AccountID) -> SealedFile {
     SealedFile(beside: vault(of: account), account: account, purpose: "proxy", limit: 64 << 10)
   }
 
@@ -78,11 +79,6 @@ extension Home {
         .failure, "cannot read \(path), which says how an account reaches its server",
         hint: "run: handstamp doctor --set-aside", concernsHome: true)
     }
-  }
-
-  /// Returns the user name and the password of the account's proxy, or `nil` if none are stored.
-  func proxyCredentials(of account: AccountID) async throws(VaultError) -> Secret? {
-    try await credentialsFile(of: account).secret()
   }
 
   /// Saves the account's network; `nil` removes it. The credentials are saved before the record, which is useless without them,

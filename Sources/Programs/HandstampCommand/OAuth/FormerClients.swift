@@ -23,7 +23,7 @@ extension Home {
     file(in: "oauth", for: account.rawValue, ending: "former")
   }
 
-  private func secretFile(of client: String, _ account: AccountID) -> SealedFile {
+  func secretFile(of client: String, _ account: AccountID) -> SealedFile {
     let digest = Hexadecimal.text(SHA256.hash(data: Array(client.utf8)).prefix(8))
     return SealedFile(beside: vault(of: account), account: account, purpose: "client-\(digest)", limit: 64 << 10)
   }
@@ -56,7 +56,7 @@ extension Home {
     guard !sessions.isEmpty else { return }
     clients = (clients + [FormerClient(record: record, sessions: sessions)]).suffix(Home.formerLimit)
     do throws(VaultError) {
-      if let record, record.hasSecret == true, let secret = try await clientSecret(of: account) {
+      if let record, record.hasSecret == true, let secret = try await clientSecretFile(of: account).secret() {
         try await secretFile(of: record.client, account).save(secret)
       }
     } catch { throw CommandError(error) }
@@ -84,11 +84,6 @@ extension Home {
       return try? AccountClient.identity(at: account.serverAddress, home: self, over: transport)
     }
     return OAuthAccess(record, home: self, account: account.id, isFormer: true, over: transport)
-  }
-
-  /// Returns the secret of a former client; `nil` if none is kept.
-  func formerSecret(of client: String, _ account: AccountID) async throws(VaultError) -> Secret? {
-    try await secretFile(of: client, account).secret()
   }
 }
 #endif

@@ -46,12 +46,8 @@ final class OAuthAccess: Backend {
     let prover = isProving ? try home.prover(of: record) : nil
     do throws(VaultError) {
       guard record.hasSecret == true else { return remember(record.settings(secret: nil), prover) }
-      let secret =
-        isFormer
-        ? try await home.formerSecret(of: record.client, account) : try await home.clientSecret(of: account)
-      guard let secret else {
-        throw .unavailable("the client secret is missing")
-      }
+      let file = isFormer ? home.secretFile(of: record.client, account) : home.clientSecretFile(of: account)
+      guard let secret = try await file.secret() else { throw .unavailable("the client secret is missing") }
       return remember(record.settings(secret: secret), prover)
     } catch {
       state.withLock { $0.trouble = error }

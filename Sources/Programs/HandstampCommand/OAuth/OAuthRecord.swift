@@ -110,25 +110,23 @@ extension Home {
     return nil
   }
 
-  private func secretFile(of account: AccountID) -> SealedFile {
+  /// The file with the secret of the account's client.
+  func clientSecretFile(of account: AccountID) -> SealedFile {
     SealedFile(beside: vault(of: account), account: account, purpose: "client", limit: 64 << 10)
-  }
-
-  /// Returns the secret of the account's client, or `nil` if none is stored.
-  func clientSecret(of account: AccountID) async throws(VaultError) -> Secret? {
-    try await secretFile(of: account).secret()
   }
 
   /// Returns the secret of the client that an account signs in by; `nil` for a public one.
   func clientSecret(of account: ListedAccount, _ record: OAuthRecord) async throws(CommandError) -> Secret? {
     guard record.hasSecret == true else { return nil }
-    do throws(VaultError) { return try await clientSecret(of: account.id) } catch { throw CommandError(error) }
+    do throws(VaultError) { return try await clientSecretFile(of: account.id).secret() } catch {
+      throw CommandError(error)
+    }
   }
 
   /// Seals the secret of the account's client with the vault key; `nil` removes the stored one.
   func save(clientSecret secret: Secret?, of account: AccountID) async throws(VaultError) {
-    guard let secret else { return try secretFile(of: account).remove() }
-    try await secretFile(of: account).save(secret)
+    guard let secret else { return try clientSecretFile(of: account).remove() }
+    try await clientSecretFile(of: account).save(secret)
   }
 
   /// Saves the record; `nil` removes it together with the client secret.
@@ -136,7 +134,7 @@ extension Home {
     let path = oauthPath(of: account)
     guard let record else {
       guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else { throw unwritable() }
-      do throws(VaultError) { try secretFile(of: account).remove() } catch { throw CommandError(error) }
+      do throws(VaultError) { try clientSecretFile(of: account).remove() } catch { throw CommandError(error) }
       return
     }
     try write(record, to: path, isPretty: true)
