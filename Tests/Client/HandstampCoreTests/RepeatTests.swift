@@ -260,6 +260,54 @@ import Testing
     #expect(fixture.token(first) == "access-s1-1")
   }
 
+  /// The second process has not heard of it, and the refresh token has stayed the same.
+  @Test(arguments: [false, true])
+  func `that another process has stored meanwhile is not asked for again`(isKeyed: Bool) {
+    var first = MachineFixture(supportsRotationKeys: isKeyed)
+    first.run(.start)
+    first.signIn()
+    var second = MachineFixture(
+      vault: first.vault, supportsRotationKeys: isKeyed, sender: ProcessIdentity(id: 1))
+    second.run(.start)
+    var kept = TokenResponse.sample(1)
+    kept.tokens.refresh = nil
+    first.demand(.init(target: mail))
+    first.answer(.granted(kept))
+    second.vault = first.vault
+    let caller = second.demand(.init(target: mail))
+    #expect(second.token(caller) == "access-s1-1" && second.targets.isEmpty)
+    // No other process waits for an attempt that was not made.
+    #expect(second.vault?.session?.attempt == nil && second.vault?.session?.refresh == RefreshToken("refresh-s1-0"))
+    let own = second.machine.access?.token
+    #expect(own == AccessToken("access-s1-0"))
+    // Not one that an API has refused.
+    let next = second.demand(
+      .init(refused: .accessToken(AccessToken("access-s1-1")), target: mail))
+    #expect(second.targets == [mail])
+    second.answer(.granted(.sample(2)))
+    #expect(second.token(next) == "access-s1-2")
+  }
+
+  @Test func `that another process has stored serves its caller before the next target is asked for`() {
+    var first = signedIn()
+    var second = MachineFixture(vault: first.vault, supportsRotationKeys: false, sender: ProcessIdentity(id: 1))
+    second.run(.start)
+    var kept = TokenResponse.sample(1)
+    kept.tokens.refresh = nil
+    first.demand(.init(target: mail))
+    first.answer(.granted(kept))
+    second.vault = first.vault
+    let (caller, other) = (second.waiter(), second.waiter())
+    let notes = TokenTarget(scopes: ["notes"])
+    second.handle(.demand(caller, .init(target: mail)))
+    second.handle(.demand(other, .init(target: notes)))
+    second.work()
+    #expect(second.token(caller) == "access-s1-1" && second.targets == [notes])
+    #expect(second.vault?.session?.attempt != nil)
+    second.answer(.granted(.sample(2)))
+    #expect(second.token(other) == "access-s1-2")
+  }
+
   @Test func `waits for a refresh in flight, and follows it`() {
     var fixture = signedIn()
     fixture.now = fixture.now.advanced(by: .seconds(600))

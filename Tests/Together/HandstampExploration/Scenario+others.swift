@@ -3,7 +3,7 @@ import HandstampCore
 
 /// Scenarios for servers without rotation keys. Letters and numbers refer to docs/refresh.md.
 extension Scenario {
-  package static let others = kept + signIns + harmless + containers + containersFaults + lost + othersFaults
+  package static let others = kept + targets + signIns + harmless + containers + containersFaults + lost + othersFaults
 
   /// Troubles that must never cost a session.
   static let harmlessKinds: Set<World.Trouble> = [.suspended, .refused, .leaves, .cancelled]
@@ -51,6 +51,15 @@ extension Scenario {
         limits.troubles = 0
       },
     ]
+  }
+
+  /// Where the refresh token stays, only the token for the target shows that another process has asked.
+  private static let targets = [KeylessServer.Kind.strict, .keepsAndAdds].map { kind in
+    at(kind, "two processes that ask for one target's token", .nobodyOut) { limits in
+      limits.target = TokenTarget(scopes: ["mail"])
+      limits.troubles = 1
+      limits.passes = 1
+    }
   }
 
   /// The kind of server makes no difference.

@@ -75,6 +75,8 @@ extension World {
     package var vaultHangs = false
     /// Whether processes are notified of each other's writes.
     package var signals = false
+    /// The target that processes ask a token for; `nil` for the session's own. Its tokens expire, so that the vault keeps them.
+    package var target: TokenTarget?
     /// If set, time passes, and everything else in a session's life can happen; for simulations. If `nil`, time stands
     /// still, and its effects are moves of their own; for explorations.
     package var life: Life?

@@ -144,7 +144,8 @@ extension World {
       guard let access = processes[index].machine.access else { return }
       processes[index].waits = true
       processes[index].refused = access.credential
-      perform(.demand(World.waiter, life == nil ? .init(refused: access.credential) : .init()), by: index)
+      let refused = life == nil && limits.target == nil ? access.credential : nil
+      perform(.demand(World.waiter, .init(refused: refused, target: limits.target)), by: index)
     case .vault(let index): workVault(index)
     case .grantLock(let index): answerLock(index, granted: true)
     case .refuseLock(let index): answerLock(index, granted: false)

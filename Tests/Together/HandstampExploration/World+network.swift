@@ -98,7 +98,8 @@ extension World {
 
   mutating func present(_ token: RefreshToken, key: RotationKey?) -> RefreshResult {
     for index in sessions.indices where sessions[index].issued(token) {
-      let answer = sessions[index].present(token, key: key, life: life?.tokenLife, at: serverTime)
+      let tokenLife = life?.tokenLife ?? limits.target.map { _ in .seconds(3600) }
+      let answer = sessions[index].present(token, key: key, life: tokenLife, at: serverTime)
       judgeAnswer(answer, to: token, key)
       return answer
     }

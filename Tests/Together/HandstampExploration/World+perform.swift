@@ -73,6 +73,9 @@ extension World {
     case .askRefresh(let operation, let request):
       requestsLeft -= 1
       processes[index].asking.append(operation)
+      if limits.lockWorks, let target = request.target, vault.session?.targeted[target] != nil {
+        fail(12, "p\(index) asks for a token that another process has stored")
+      }
       send(request.token, request.key, for: operation, by: index)
     case .checkSender(let operation, let attempt): processes[index].queue.append(.check(operation, attempt))
     case .clean(let ended, let step):

@@ -120,6 +120,14 @@ extension SessionMachine {
       guard let noted, noted <= limit / 2 else { return continueRefresh(from: entry, at: now) }
       let operation = nextOperation()
       live?.adopt(session, in: now.boot)
+      if let target = live?.refresh?.target, isServed(target, at: now) {
+        // Another process has stored a token for it, under a refresh token that stays: the server is not asked.
+        guard !isKeyed, var attempt = session.attempt else { return continueRefresh(from: entry, at: now) }
+        let recorded = attempt
+        attempt.isOver = true
+        live?.refresh?.state = .notingReading(operation)
+        return [.edit(operation, .updateAttempt(session.id, recorded, as: attempt.first == nil ? nil : attempt))]
+      }
       live?.refresh?.state = .sending(operation, token, since: now)
       if !isKeyed { live?.attemptState = .open }
       var request = RefreshRequest(token: token, key: key, target: live?.refresh?.target)

@@ -38,7 +38,8 @@ extension SessionMachine {
       /// Valid transitions from `preparing`: `checkingSender`, `ending`, `idle`, `locking`, `notingReading`, `pausing`,
       /// `sending`, `signedOut`.
       case preparing(Operation)
-      /// An attempt that was found is being recorded as read under this boot.
+      /// The record of an attempt is being changed: one that was found is read under this boot, or that of this refresh is not made,
+      /// because another process has stored a token for its target. Then the refresh continues with what the vault holds.
       ///
       /// Valid transitions from `notingReading`: `checkingSender`, `ending`, `idle`, `locking`, `pausing`, `preparing`,
       /// `signedOut`.

@@ -16,6 +16,12 @@ extension SessionMachine {
     }
   }
 
+  /// Whether a token that is known serves each caller for `target`.
+  func isServed(_ target: TokenTarget, at now: Moment) -> Bool {
+    guard let live else { return false }
+    return waiters.values.allSatisfy { $0.target != target || token(for: $0, of: live, at: now) != nil }
+  }
+
   /// Why a granted token does not serve its target.
   func objection(to grant: TokenResponse, for target: TokenTarget) -> SessionError? {
     guard let scopes = grant.scopes, !target.scopes.allSatisfy(scopes.contains) else { return nil }

@@ -122,11 +122,7 @@ struct AccountClient: Sendable {
   /// Returns a valid access token for `target`. All processes share it.
   func token(for target: TokenTarget, minimumValidity: Duration) async throws(CommandError) -> HandedToken {
     try refuseBound()
-    if let known = await storedToken(for: target, minimumValidity) { return known }
-    // A lock besides the session's own: of several processes that have read the vault already, one asks the server. Without the lock
-    // each of them does, which is only slower.
-    let lock = try? await vault.lock(.signIn, within: .seconds(30))
-    defer { lock?.unlock() }
+    // Also of a session that another process has begun, and of which this one has not heard yet.
     if let known = await storedToken(for: target, minimumValidity) { return known }
     do throws(SessionError) {
       let token = try await waiting { () async throws(SessionError) in
