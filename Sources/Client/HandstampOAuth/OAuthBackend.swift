@@ -88,7 +88,8 @@ public struct OAuthBackend: Backend {
       if request.alwaysSendsKey || metadata.supportsRotationKeys, exchange == nil {
         fields.append(("rotation_key", request.key.wireText))
       }
-      response = try await send(fields, to: metadata.tokenEndpoint, timeout: request.patience)
+      response = try await send(
+        fields, to: metadata.tokenEndpoint, timeout: request.patience, until: request.sendingTime)
     } catch {
       // The wait that was asked of a step before the request.
       guard case .preparation(.requestFailed(_, let wait)) = error else { return .noDecision(error) }
@@ -318,7 +319,7 @@ public struct OAuthBackend: Backend {
   }
 
   private func send(
-    _ fields: [(String, Secret)], to endpoint: String, timeout: Duration
+    _ fields: [(String, Secret)], to endpoint: String, timeout: Duration, until end: SendingTime? = nil
   ) async throws(RequestError) -> TransportResponse {
     var headers = [
       HeaderField("Accept", "application/json"), .uncompressed,
@@ -354,9 +355,7 @@ public struct OAuthBackend: Backend {
         // Tokens that were sent and not read are lost, so the limit is beyond any honest response.
         maximumResponseSize: 32 << 20,
         mayReuseConnection: false)
-      if SendingTime.current.isOver() {
-        throw .network(.notConnected("the program was suspended before the request was sent"))
-      }
+      try end?.check()
       let response: TransportResponse
       do throws(TransportError) { response = try await transport.send(request) } catch {
         throw .network(error)

@@ -25,30 +25,21 @@ import Testing
   @Test func `is not sent if its attempt was recorded too long ago`() async throws {
     let server = StubServer()
     let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
-    let key = try #require(key)
-    let outcome = await SendingTime.$current.withValue(
-      SendingTime { true },
-      operation: {
-        await backend.refresh(RefreshRequest(token: RefreshToken("r0"), key: key))
-      })
+    var request = RefreshRequest(token: RefreshToken("r0"), key: try #require(key))
+    request.sendingTime = SendingTime { true }
+    let outcome = await backend.refresh(request)
     #expect(outcome == .noDecision(.network(.notConnected("the program was suspended before the request was sent"))))
     #expect(server.forms(to: "/token").isEmpty)
   }
 
   @Test func `knows when its attempt was recorded`() async throws {
     let clock = ManualClock()
-    let seen = Locked<[Bool]>([])
-    let backend = ScriptedBackend(supportsRotationKeys: false) { _, _, _ in
-      seen.withLock { $0.append(SendingTime.current.isOver()) }
-      clock.advance(by: .seconds(60))
-      seen.withLock { $0.append(SendingTime.current.isOver()) }
-      return .rejected(.rejected)
-    }
+    let backend = LateBackend(clock: clock)
     let session = SessionController(backend: backend, vault: MemoryVault(), clock: clock)
     try await session.signIn { .sample(0) }
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.self) { try await session.token() }
-    #expect(seen.withLock { $0.prefix(2) } == [false, true])
+    #expect(backend.seen.withLock { $0.prefix(2) } == [false, true])
   }
 
   @Test func `returns new tokens, with or without a new refresh token`() async throws {
@@ -305,4 +296,25 @@ import Testing
     #expect(try await fixture.controller.token(for: TokenTarget(scopes: ["mail"])) == AccessToken("mail3"))
     #expect(try await fixture.controller.token() == AccessToken("a1"))
   }
+}
+
+/// A server's client that is suspended for a minute.
+private struct LateBackend: Backend {
+  let clock: ManualClock
+  /// Whether it was too late to send, before and after.
+  let seen = Locked<[Bool]>([])
+  let abilities = BackendAbilities(supportsRotationKeys: false)
+
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
+    for _ in 0..<2 {
+      do throws(RequestError) {
+        try request.sendingTime?.check()
+        seen.withLock { $0.append(false) }
+      } catch { seen.withLock { $0.append(true) } }
+      clock.advance(by: .seconds(60))
+    }
+    return .rejected(.rejected)
+  }
+
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
 }

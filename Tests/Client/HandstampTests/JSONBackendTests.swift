@@ -166,9 +166,9 @@ import Testing
     #expect(requests.map { $0.headers.first(named: "Authorization") ?? "-" } == ["-", "Bearer r1"])
     #expect(requests.map { $0.headers.first(named: "X-Key") ?? "-" } == ["-", "k1"])
     // The program was suspended, and another may have presented the token meanwhile.
-    let late = await SendingTime.$current.withValue(SendingTime { true }) {
-      await shopBackend(shop).refresh(RefreshToken("r1"), key: .drawn())
-    }
+    var request = RefreshRequest(token: RefreshToken("r1"), key: .drawn())
+    request.sendingTime = SendingTime { true }
+    let late = await shopBackend(shop).refresh(request)
     guard case .noDecision(.network(.notConnected), _) = late else {
       Issue.record("\(late)")
       return

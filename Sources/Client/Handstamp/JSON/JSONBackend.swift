@@ -149,6 +149,8 @@ public struct JSONBackend: CredentialBackend {
 
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     do throws(RequestError) {
+      // Nothing waits between here and the request.
+      try request.sendingTime?.check()
       let response = try await present(request.token.secret, to: paths.refresh, for: request.patience)
       return verdict(on: response, request.token)
     } catch {
@@ -206,9 +208,6 @@ public struct JSONBackend: CredentialBackend {
       headers: headers + [HeaderField("Accept", "application/json"), HeaderField("Content-Type", "application/json")],
       body: body, timeout: timeout, mayReuseConnection: false)
     if let bearer { request = request.authorized(by: AccessToken(bearer)) }
-    if SendingTime.current.isOver() {
-      throw .network(.notConnected("the program was suspended before the request was sent"))
-    }
     do throws(TransportError) { return try await transport.send(request) } catch { throw .network(error) }
   }
 

@@ -123,13 +123,14 @@ extension SessionController {
   private func send(_ request: RefreshRequest, as operation: SessionMachine.Operation) {
     let noted = machine.notedAttempt
     guard noted == nil || delayExit() else { return }
-    // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
-    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
+    var request = request
+    request.sendingTime = noted.map { noted in
       // Also if the time since the attempt is unknown.
-      let time = SendingTime {
-        noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
-      }
-      let result = await SendingTime.$current.withValue(time) { await backend.refresh(request) }
+      SendingTime { [clock] in (clock.now().elapsed(since: noted.since) ?? noted.limit) >= noted.limit }
+    }
+    // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
+    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, request] in
+      let result = await backend.refresh(request)
       await self?.post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
     }
   }

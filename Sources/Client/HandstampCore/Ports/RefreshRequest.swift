@@ -14,6 +14,8 @@ public struct RefreshRequest: Sendable, Hashable {
   package var access: AccessToken?
   /// Whether the same request is repeated freely if its response does not arrive.
   package var isRepeatable = false
+  /// Until when it may be sent; `nil` without a limit.
+  package var sendingTime: SendingTime?
 
   public init(token: RefreshToken, key: RotationKey, target: TokenTarget? = nil) {
     self.target = target
