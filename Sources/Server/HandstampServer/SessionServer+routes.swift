@@ -45,13 +45,6 @@ extension SessionServer {
         .add(middleware: OpeningMiddleware(below: configuration.mountPath)))
   }
 
-  /// All routes.
-  var routes: RouteTable {
-    let table = RouteTable()
-    addRoutes(to: table)
-    return table
-  }
-
   /// Lets pages of other origins read the responses of routes, if there are any such origins.
   private func admit<Context: SessionRequestContext>(
     _ origins: Set<String>, withCookie: Bool, at paths: Set<String>, to routes: RouterGroup<Context>

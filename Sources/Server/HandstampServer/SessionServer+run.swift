@@ -127,8 +127,9 @@ extension SessionServer {
     options.bodySize = configuration.bodyLimit
     options.proxies = configuration.trustedProxies
     options.fields = ResponseFields(configuration)
+    let prompt = PromptRoute.paths(below: configuration.mountPath)
     let listener = try Listener(
-      on: addresses, options: options, promptPaths: routes.promptPaths, count: { [metrics] in metrics.add($1, to: $0) },
+      on: addresses, options: options, promptPaths: prompt, count: { [metrics] in metrics.add($1, to: $0) },
       logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
     try requireEncryption(on: addresses)
     reloaded.identity.withLock { $0 = listener.identity }

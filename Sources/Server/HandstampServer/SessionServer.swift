@@ -206,6 +206,7 @@ public struct SessionServer: Sendable {
         metrics: metrics, refusals: refusedRequests, proxies: configuration.trustedProxies,
         fields: ResponseFields(configuration), now: configuration.now))
     addRoutes(to: router)
+    let methods = RouteMethods(of: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {
       readiness.addRoutes(to: router.group().add(middleware: errorResponses(as: .problem)))
@@ -213,7 +214,7 @@ public struct SessionServer: Sendable {
     // Added after all routes, it sees only requests without one.
     router.add(
       middleware: UnknownPaths(
-        errors: errors, fields: ResponseFields(configuration), routes: routes, callbacks: associations.callbacks))
+        errors: errors, fields: ResponseFields(configuration), methods: methods, callbacks: associations.callbacks))
     return router.buildResponder()
   }
 }

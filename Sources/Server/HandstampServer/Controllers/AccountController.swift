@@ -15,7 +15,7 @@ struct AccountController: Sendable {
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>
   ) {
-    routes.signedIn(by: authenticator, allowing: ["profile"]).prompt { $0.get("/v1/me", use: show) }
+    routes.signedIn(by: authenticator, allowing: ["profile"]).get(.prompt(.me), use: show)
     let own = ownAccounts.signedIn(by: authenticator)
     own.delete("/v1/me", use: delete)
     own.post("/v1/password", use: changePassword)

@@ -16,7 +16,7 @@ struct SessionsController: Sendable {
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     let own = routes.signedIn(by: authenticator)
-    own.prompt { $0.get("/v1/sessions", use: list) }
+    own.get(.prompt(.sessions), use: list)
     own.patch("/v1/sessions/:id", use: rename)
     own.delete("/v1/sessions/:id", use: end)
     own.delete("/v1/sessions", use: endAll)

@@ -8,8 +8,8 @@ import NIOCore
 struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
   let errors: ErrorMapper
   let fields: ResponseFields
-  /// The methods of the paths, to answer 405 instead of 404.
-  let routes: RouteTable
+  /// To answer 405 instead of 404.
+  let methods: RouteMethods
   /// Paths that an app opens, see ``AppAssociations``. A browser gets there if the app is not installed.
   let callbacks: Set<String>
 
@@ -18,7 +18,7 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
   ) async throws -> Response {
     var response: Response
     do { return try await next(request, context) } catch let error as HTTPError where error.status == .notFound {
-      if let methods = routes.methods(at: request.uri.path) {
+      if let methods = methods.allowed(at: request.uri.path) {
         response = ProblemError.methodNotAllowed(methods).response
       } else if request.isFromBrowser, callbacks.contains(request.uri.path) {
         var reader = errors.pages.reader(of: request)
@@ -49,6 +49,28 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
             For programs: \(issuer)/openapi.json and \(issuer)/.well-known/openid-configuration
 
             """)))
+  }
+}
+
+/// The methods of a router's paths.
+struct RouteMethods: Sendable {
+  private let routes: [(path: [Substring], method: HTTPRequest.Method)]
+
+  init(of router: Router<some RequestContext>) {
+    routes = router.routes.map { ($0.path.description.split(separator: "/"), $0.method) }
+  }
+
+  /// Returns the value of the `Allow` field (RFC 9110 section 15.5.6), or `nil` if the path has no route.
+  func allowed(at path: String) -> String? {
+    let parts = path.split(separator: "/")
+    let matching = routes.filter {
+      $0.path.count == parts.count && zip($0.path, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+    }
+    // A path of its own goes before one with parameters.
+    guard let best = matching.map({ $0.path.count { $0.hasPrefix("{") } }).min() else { return nil }
+    let methods = matching.filter { $0.path.count { $0.hasPrefix("{") } == best }.map(\.method)
+    let order: [HTTPRequest.Method] = [.options, .get, .post, .put, .patch, .delete]
+    return order.filter(methods.contains).map(\.rawValue).joined(separator: ", ")
   }
 }
 

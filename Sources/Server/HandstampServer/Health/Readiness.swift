@@ -27,7 +27,7 @@ actor Readiness {
   }
 
   nonisolated func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
-    routes.prompt { $0.get("/health") { _, _ in Readiness.alive } }
+    routes.get(.prompt(.health)) { _, _ in Readiness.alive }
     routes.get("/ready") { [self] _, _ in await response() }
   }
 

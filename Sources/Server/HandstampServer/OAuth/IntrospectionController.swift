@@ -15,7 +15,7 @@ struct IntrospectionController: Sendable {
   let issuer: String
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.prompt { $0.post("/oauth/introspect", use: introspect) }
+    routes.post(.prompt(.introspection), use: introspect)
   }
 
   /// For a token that is not valid, or not visible to the client, the response only says that it is not active.

@@ -15,7 +15,7 @@ struct RevocationController: Sendable {
   let recorder: SessionEventRecorder
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.prompt { $0.post("/oauth/revoke", use: revoke) }
+    routes.post(.prompt(.revocation), use: revoke)
   }
 
   @concurrent func revoke(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {

@@ -25,7 +25,7 @@ struct TokenController: Sendable {
   let endsRepeatedCodes: Bool
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.prompt { $0.post("/oauth/token", use: token) }
+    routes.post(.prompt(.token), use: token)
   }
 
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {

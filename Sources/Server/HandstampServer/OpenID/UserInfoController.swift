@@ -15,10 +15,8 @@ struct UserInfoController: Sendable {
     // Both methods (section 5.3.1). A client of OAuth alone has no scope `openid`.
     let signedIn = routes.group().add(middleware: TokenInForm(bodyLimit: bodyLimit))
       .signedIn(by: authenticator, allowing: ["openid", "profile"])
-    signedIn.prompt {
-      $0.get("/oauth/userinfo", use: claims)
-      $0.post("/oauth/userinfo", use: claims)
-    }
+    signedIn.get(.prompt(.userInfo), use: claims)
+    signedIn.post(.prompt(.userInfo), use: claims)
   }
 
   @concurrent func claims(

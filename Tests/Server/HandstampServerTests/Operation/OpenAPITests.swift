@@ -2,6 +2,7 @@
 import Foundation
 import HTTPTypes
 import HandstampCore
+import Hummingbird
 import Testing
 
 @testable import HandstampServer
@@ -18,7 +19,9 @@ import Testing
       $0.androidApps = isFull ? [android] : []
       $0.clientRegistration = isFull ? StrangerRights(scopes: ["profile"]) : nil
     } body: { test async throws in
-      let routes = Set(test.server.routes.all.flatMap { route in route.methods.map { "\($0) \(route.path)" } })
+      let router = Router(context: ServerContext.self)
+      test.server.addRoutes(to: router)
+      let routes = Set(router.routes.map(\.description))
       let answer = try await test.client.get("/openapi.json")
       #expect(answer.json["openapi"] == "3.1.0")
       let paths = answer.json[object: "paths"]
