@@ -2,22 +2,15 @@
 import HandstampCore
 import HandstampRegistry
 import Logging
-import ServiceLifecycle
 
 /// Writes each entry of the audit log to the server's log as well, which the server cannot change afterwards, and which the machine
 /// forwards (OWASP ASVS 16.4.2 and 16.4.3): also those of commands and of other servers on the store, each entry once.
 struct AuditRelay: NamedService {
   let server: SessionServer
-  private static let interval = Duration.seconds(1)
   /// At most so many at once: journald drops lines beyond 10,000 in 30 s, and the first start has all that was ever logged.
   private static let batch = 256
 
-  func run() async throws {
-    await cancelWhenGracefulShutdown {
-      repeat { await relay() } while (try? await Task.sleep(for: AuditRelay.interval)) != nil
-    }
-    await relay()
-  }
+  func run() async throws { await everySecond { _ in await relay() } }
 
   func relay() async {
     // Requests that need the store report its failure.

@@ -23,14 +23,12 @@ public struct SessionEvents: AsyncSequence, Sendable {
   let replacements: Int
   let logger: Logger
 
-  public func makeAsyncIterator() -> Iterator {
-    Iterator(registry: registry, place: hub.place(), position: start, replacements: replacements, logger: logger)
-  }
+  public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
   public struct Iterator: AsyncIteratorProtocol {
     public typealias Failure = Never
 
-    let registry: Registry
+    private let events: SessionEvents
     /// Hears of commits for as long as the iterator exists.
     private let place: EventHub.Place
     private var bells: AsyncStream<Void>.Iterator
@@ -38,17 +36,12 @@ public struct SessionEvents: AsyncSequence, Sendable {
     private var replacements: Int
     private var pending: ArraySlice<StoredEvent> = []
     private var isOver = false
-    private let logger: Logger
 
-    fileprivate init(
-      registry: Registry, place: EventHub.Place, position: EventID, replacements: Int, logger: Logger
-    ) {
-      self.registry = registry
-      self.place = place
+    fileprivate init(_ events: SessionEvents) {
+      self.events = events
+      place = events.hub.place()
       bells = place.bell.bells.makeAsyncIterator()
-      self.position = position
-      self.replacements = replacements
-      self.logger = logger
+      (position, replacements) = (events.start, events.replacements)
     }
 
     @concurrent public mutating func next() async -> StoredEvent? {
@@ -59,12 +52,12 @@ public struct SessionEvents: AsyncSequence, Sendable {
         }
         do throws(RegistryError) {
           // Another copy of the store has taken its place, and gives the same IDs to other events.
-          let before = exchange(&replacements, with: registry.replacements)
-          if before != replacements { position = try await registry.lastEventID() }
-          pending = try await registry.events(after: position)[...]
-          if pending.isEmpty { position = Swift.min(position, try await registry.lastEventID()) }
+          let before = exchange(&replacements, with: events.registry.replacements)
+          if before != replacements { position = try await events.registry.lastEventID() }
+          pending = try await events.registry.events(after: position)[...]
+          if pending.isEmpty { position = Swift.min(position, try await events.registry.lastEventID()) }
         } catch {
-          logger.error("Events cannot be read", metadata: ["handstamp.cause": "\(error)"])
+          events.logger.error("Events cannot be read", metadata: ["handstamp.cause": "\(error)"])
           try? await Task.sleep(for: .seconds(1))
           continue
         }

@@ -1,6 +1,7 @@
 #if Server
 import HandstampRegistry
 import Logging
+import ServiceLifecycle
 
 extension SessionServer {
   /// Does one piece of the work that no request waits for. A failure is logged and counted, and stops no other piece.
@@ -31,5 +32,13 @@ extension SessionServer {
         "handstamp.cause": "\(known.map { "\($0)" } ?? "\(type(of: error))")",
       ])
   }
+}
+
+/// Does work once a second until the server stops, and then once more.
+func everySecond(_ work: @escaping @Sendable (_ isEnd: Bool) async -> Void) async {
+  await cancelWhenGracefulShutdown {
+    repeat { await work(false) } while (try? await Task.sleep(for: .seconds(1))) != nil
+  }
+  await work(true)
 }
 #endif

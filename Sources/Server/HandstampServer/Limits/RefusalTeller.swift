@@ -1,18 +1,12 @@
 #if Server
 import HandstampCore
 import HandstampHTTP
-import ServiceLifecycle
 
 /// Tells the rest of the refusals that were summed up, and all when the server stops: after its last request.
 struct RefusalTeller: NamedService {
   let server: SessionServer
 
-  func run() async throws {
-    await cancelWhenGracefulShutdown {
-      repeat { await tell() } while (try? await Task.sleep(for: .seconds(1))) != nil
-    }
-    await tell(isEnd: true)
-  }
+  func run() async throws { await everySecond { await tell(isEnd: $0) } }
 
   func tell(isEnd: Bool = false) async {
     let (server, now) = (server.current, server.now())

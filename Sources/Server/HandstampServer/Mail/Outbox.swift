@@ -5,21 +5,14 @@ import HandstampRegistry
 /// The mails that wait in the store, so that neither a restart nor another server forgets or repeats them.
 ///
 /// A request only adds a mail, which costs the same for every address. ``MailCarrier`` looks up the account later, and sends it.
-final class Outbox: Sendable {
-  private let registry: Registry
-  private let clock: ServerClock
+struct Outbox: Sendable {
+  let registry: Registry
+  let clock: ServerClock
   /// The greatest delay before a mail is looked at.
-  private let jitter: Duration
+  let jitter: Duration
   let hasMailer: Bool
   /// Wakes the ``MailCarrier``.
   let bell = JobBell()
-
-  init(registry: Registry, clock: ServerClock, jitter: Duration, hasMailer: Bool) {
-    self.registry = registry
-    self.clock = clock
-    self.jitter = jitter
-    self.hasMailer = hasMailer
-  }
 
   /// Stores a mail durably. It is sent soon, after a random delay, so that the work for it cannot be told from other work by its time.
   ///

@@ -90,12 +90,7 @@ public struct MetricsPage: Service, CustomStringConvertible {
 struct MetricsPublisher: NamedService {
   let server: SessionServer
 
-  func run() async throws {
-    await cancelWhenGracefulShutdown {
-      while (try? await Task.sleep(for: .seconds(1))) != nil { server.publishMetrics() }
-    }
-    server.publishMetrics()
-  }
+  func run() async throws { await everySecond { _ in server.publishMetrics() } }
 }
 
 extension SessionServer {

@@ -8,23 +8,10 @@ import Logging
 /// Measures every request, gives the lines of its log an ID and the caller's trace, and refuses paths with an empty part.
 struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
   let metrics: ServerMetrics
+  let refusals: Tallies<RefusedRequest>
   let proxies: TrustedProxies
+  let fields: ResponseFields
   let now: @Sendable () -> UnixTime
-  private let refusals: Tallies<RefusedRequest>
-  private let notFound: Response
-
-  init(
-    metrics: ServerMetrics, refusals: Tallies<RefusedRequest>, proxies: TrustedProxies, fields: ResponseFields,
-    now: @escaping @Sendable () -> UnixTime
-  ) {
-    self.refusals = refusals
-    self.metrics = metrics
-    self.proxies = proxies
-    self.now = now
-    var notFound = ProblemError.notFound.response
-    fields.add(to: &notFound.headers)
-    self.notFound = notFound
-  }
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -61,6 +48,12 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
         "handstamp.milliseconds": "\(took.wholeMilliseconds)",
       ])
     return response
+  }
+
+  private var notFound: Response {
+    var notFound = ProblemError.notFound.response
+    fields.add(to: &notFound.headers)
+    return notFound
   }
 
   /// Logs refusals, of equal ones the first and then their number: an attempt to get around a control leaves a line.
