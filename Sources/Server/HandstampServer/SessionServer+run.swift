@@ -98,15 +98,24 @@ extension SessionServer {
     beside others: [any Service] = [], onReady: @escaping @Sendable (Int) async -> Void,
     respond: @escaping Respond
   ) throws(ListenError) -> ServiceGroup {
-    let listener = try listener(on: addresses, notifier: notifier, onReady: onReady, respond: respond)
+    var options = configuration.listener
+    options.idleLimit = configuration.idleConnectionLimit
+    options.bodySize = configuration.bodyLimit
+    options.proxies = configuration.trustedProxies
+    options.fields = ResponseFields(configuration)
+    let prompt = PromptRoute.paths(below: configuration.mountPath)
+    let listener = try Listener(
+      on: addresses, options: options, promptPaths: prompt, count: { [metrics] in metrics.add($1, to: $0) },
+      logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
+    try requireEncryption(on: addresses)
+    lasting.identity.withLock { $0 = listener.identity }
     // Services shut down last to first: the streams end before the server waits for its connections.
-    var configuration = ServiceGroupConfiguration(
+    var group = ServiceGroupConfiguration(
       services: others + jobServices + [listener] + backgroundServices
-        + [DrainService(readiness: readiness, delay: self.configuration.shutdownDelay)],
-      gracefulShutdownSignals: signals,
-      logger: self.configuration.logger)
-    configuration.maximumGracefulShutdownDuration = self.configuration.shutdownDelay + self.configuration.shutdownLimit
-    return ServiceGroup(configuration: configuration)
+        + [DrainService(readiness: lasting.readiness, delay: configuration.shutdownDelay)],
+      gracefulShutdownSignals: signals, logger: configuration.logger)
+    group.maximumGracefulShutdownDuration = configuration.shutdownDelay + configuration.shutdownLimit
+    return ServiceGroup(configuration: group)
   }
 
   /// - Throws: ``ListenError/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
@@ -118,24 +127,6 @@ extension SessionServer {
     throw .cleartext(open)
   }
 
-  private func listener(
-    on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void,
-    respond: @escaping Respond
-  ) throws(ListenError) -> Listener {
-    var options = configuration.listener
-    options.idleLimit = configuration.idleConnectionLimit
-    options.bodySize = configuration.bodyLimit
-    options.proxies = configuration.trustedProxies
-    options.fields = ResponseFields(configuration)
-    let prompt = PromptRoute.paths(below: configuration.mountPath)
-    let listener = try Listener(
-      on: addresses, options: options, promptPaths: prompt, count: { [metrics] in metrics.add($1, to: $0) },
-      logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
-    try requireEncryption(on: addresses)
-    reloaded.identity.withLock { $0 = listener.identity }
-    return listener
-  }
-
   private typealias Respond = @Sendable (Request, any Channel) async throws -> Response
 
   /// Responds with the settings in use.
@@ -143,7 +134,7 @@ extension SessionServer {
     let (logger, first) = (configuration.logger, responder as any HTTPResponder<ServerContext>)
     return { [reloaded] request, channel in
       let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-      return try await (reloaded.responder ?? first).respond(to: request, context: context)
+      return try await (reloaded.withLock { $0?.responder } ?? first).respond(to: request, context: context)
     }
   }
 }
@@ -162,11 +153,16 @@ extension SessionServer {
   }
 
   private var backgroundServices: [any Service] {
-    [
-      Sweeper(server: self), EventRelay(server: self), MetricsPublisher(server: self), StreamStopper(hub: hub),
-      upstreamPoller,
-    ] + (formerEnder.map { [$0] } ?? []) + (appleGranter.map { [$0] } ?? [])
-      + (configuration.logsAudit ? [AuditRelay(server: self)] : [])
+    var services: [any Service] = [
+      Sweeper(server: self), EventRelay(server: self), MetricsPublisher(server: self), StreamStopper(hub: lasting.hub),
+      UpstreamPoller(ends: { current.upstreamEnds }, transport: lasting.transport, logger: configuration.logger),
+    ]
+    if let system = configuration.former, system.ends, let transport = lasting.transport {
+      services.append(FormerEnder(server: self, former: FormerServer(system: system, transport: transport)))
+    }
+    if let apple, let key = apple.key { services.append(AppleGrants(server: self, apple: apple, key: key)) }
+    if configuration.logsAudit { services.append(AuditRelay(server: self)) }
+    return services
   }
 }
 

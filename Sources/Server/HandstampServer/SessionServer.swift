@@ -12,52 +12,29 @@ public struct SessionServer: Sendable {
   public let configuration: ServerConfiguration
   public let registry: Registry
   public let metrics: ServerMetrics
-  let clock: ServerClock
-  let tokens: AccessTokens
-  let idTokens: IDTokens
-  let passwords: PasswordPool
-  let hub: EventHub
+  let lasting: LastingState
   let mailer: (any Mailer)?
-  let outbox: Outbox
-  let appleSignIn: AppleSignIn?
-  let identityTokens: IdentityTokens?
-  let providers: [UpstreamSignIn]
-  /// The app's accounts; `nil` if they are in the registry.
-  let directory: (any AccountDirectory)?
-  let keySet: FixedDocument
-  let serverMetadata: FixedDocument
-  /// The server's own API as a resource; `nil` for an issuer without TLS that is not on this machine.
-  let resource: ResourceDocument?
-  let clients: ClientDirectory
-  /// Of the issuers that clients trust.
-  let assertions: IssuerAssertions
-  let deviceCodes: DeviceCodeRateLimiter
-  let logoutQueue: LogoutQueue
-  let webhookQueue: WebhookQueue
-  let webhookSigner: WebhookSigner
-  let formerEnds: JobBell
-  let appleGrants: JobBell
   let apple: AppleSignIn?
-  /// Sends requests to clients.
-  let transport: (any Transport)?
-  let limits: RequestLimits
-  let passwordGuard: PasswordGuard
-  let proofs: DPoPVerifier
-  let refusedSignIns: Tallies<RefusedSignIn>
-  let refusedRequests: Tallies<RefusedRequest>
-  let readiness: Readiness
-  let appConfig: FixedDocument
-  let openAPI: FixedDocument
-  /// The paths of all routes.
-  let paths: Set<String>
-  let pages: PageWriter
-  let webOrigins: WebOrigins
-  let associations: AppAssociations
-  /// `nil` if there are no passkeys.
-  let passkeys: PasskeyService?
+  let webhookSigner: WebhookSigner
+  let documents: DocumentsController
+  let authenticator: Authenticator
+  let authentication: ClientAuthentication
+  let responses: TokenResponses
+  let machines: MachineTokens
+  /// `nil` if no sessions are taken over.
+  let formerSessions: FormerSessions?
+  /// Applies what the providers announce.
+  let upstreamEnds: UpstreamEnds
+  let service: AccountService
+  let web: WebSessions
   /// The server that has replaced this one, see ``reload(_:registry:keys:mailer:apple:)``.
-  let reloaded: ReloadedServer
-  let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
+  let reloaded = Locked<ReloadedServer?>(nil)
+
+  var clock: ServerClock { lasting.clock }
+  var recorder: SessionEventRecorder { service.recorder }
+  var clients: ClientDirectory { authenticator.clients }
+  var pages: PageWriter { authenticator.errors.pages }
+  var proofs: DPoPVerifier { authenticator.proofs }
 
   /// - Parameters:
   ///   - keys: the keys that sign access tokens.
@@ -74,108 +51,79 @@ public struct SessionServer: Sendable {
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
   ) async throws {
     try await self.init(
-      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, transport: transport,
-      accounts: accounts, middlewares: middlewares, continuing: nil)
+      configuration, registry, keys, mailer, apple,
+      LastingState(configuration, registry, hasMailer: mailer != nil, transport, accounts, middlewares))
   }
 
-  /// - Parameter former: a running server, whose state continues in this one.
-  init(
-    configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)?,
-    apple: AppleSignIn?, transport: (any Transport)?, accounts: (any AccountDirectory)?,
-    middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>], continuing former: SessionServer?
+  /// - Parameter former: a running server, whose limits continue in this one.
+  private init(
+    _ configuration: ServerConfiguration, _ registry: Registry, _ keys: SigningKeys, _ mailer: (any Mailer)?,
+    _ apple: AppleSignIn?, _ lasting: LastingState, continuing former: SessionServer? = nil
   ) async throws {
-    self.configuration = configuration
+    let (clock, metrics, issuer) = (lasting.clock, lasting.metrics, configuration.issuerIdentifier)
+    let (transport, directory) = (lasting.transport, lasting.directory)
+    let now = { @Sendable in clock.now }
     var registry = registry
     registry.notices = mailer == nil ? [] : configuration.mail.notices
-    self.registry = registry
-    self.middlewares = middlewares
-    let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
-    self.metrics = metrics
-    reloaded = ReloadedServer()
-    refusedSignIns = former?.refusedSignIns ?? Tallies(interval: .seconds(60))
-    refusedRequests = former?.refusedRequests ?? Tallies(interval: .seconds(10))
-    deviceCodes = former?.deviceCodes ?? DeviceCodeRateLimiter()
-    logoutQueue = former?.logoutQueue ?? LogoutQueue()
-    webhookQueue = former?.webhookQueue ?? WebhookQueue()
-    webhookSigner = WebhookSigner(keys: keys, issuer: configuration.issuerIdentifier)
-    formerEnds = former?.formerEnds ?? JobBell()
-    appleGrants = former?.appleGrants ?? JobBell()
-    appleSignIn = apple
-    self.transport = transport
-    if let system = configuration.former {
-      try system.check()
-      guard transport != nil || !(system.isAsked || system.ends) else {
-        throw ServerConfigurationError.former("the former system cannot be asked without a transport")
-      }
-    }
-    idTokens = IDTokens(keys: keys, issuer: configuration.issuerIdentifier)
-    tokens = AccessTokens(
-      keys: keys, issuer: configuration.issuerIdentifier, audience: configuration.issuerIdentifier,
-      client: configuration.clientID, life: configuration.accessTokenLife)
-    passwords =
-      former?.passwords
-      ?? PasswordPool(
-        parameters: configuration.passwords.hashing, width: configuration.passwords.threads,
-        capacity: configuration.passwords.queue, metrics: metrics)
-    hub = former?.hub ?? EventHub()
-    directory = accounts
-    guard accounts == nil || configuration.signUp != .confirmed else {
-      throw ServerConfigurationError.directoryWithConfirmedSignUp
-    }
-    guard accounts == nil || apple == nil else { throw ServerConfigurationError.directoryWithAppleSignIn }
-    guard mailer == nil || Mailbox(configuration.sender) != nil else { throw ServerConfigurationError.mailSender }
-    guard configuration.signUp != .confirmed || mailer != nil else { throw ServerConfigurationError.noMailer }
-    self.mailer = mailer
-    let clock: ServerClock
-    if let former {
-      clock = former.clock
-    } else {
-      clock = ServerClock(after: try await registry.clockNote(), configuration)
-    }
-    self.clock = clock
-    limits = RequestLimits(
+    (self.configuration, self.registry, self.metrics) = (configuration, registry, metrics)
+    (self.lasting, self.mailer, self.apple) = (lasting, mailer, apple)
+    try SessionServer.check(configuration, mailer, apple, transport, directory)
+    let clients = try ClientDirectory(configuration, algorithms: keys.algorithms, registry: registry, now: now)
+
+    let limits = RequestLimits(
       configuration.limits, behind: configuration.trustedProxies, metrics: metrics, uptime: configuration.uptime,
-      continuing: former?.limits)
-    passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
-    self.apple = apple
-    identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
-    providers = try configuration.providers.signIns(
-      issuer: configuration.issuer, mint: registry.mint, transport: accounts == nil ? transport : nil,
-      now: { clock.read().now })
-    outbox =
-      former?.outbox
-      ?? Outbox(registry: registry, clock: clock, jitter: configuration.mail.jitter, hasMailer: mailer != nil)
-    clients = try ClientDirectory(
-      configuration, algorithms: keys.algorithms, registry: registry, now: { clock.read().now })
-    if transport == nil, let party = clients.relyingParties.first {
-      throw ServerConfigurationError.client(.noTransport(party.id))
-    }
-    if transport == nil, let client = configuration.clients.first(where: { !$0.trusts.isEmpty }) {
-      throw ServerConfigurationError.client(.noTransport(client.id))
-    }
-    assertions = IssuerAssertions(of: configuration.clients, transport: transport, now: { clock.read().now })
-    readiness =
-      former?.readiness
-      ?? Readiness(
-        registry: registry, clock: clock, uptime: configuration.uptime, logger: configuration.logger)
-    proofs = DPoPVerifier(
-      address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
-    serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
-    resource = ResourceDocument(configuration)
-    keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300", isForAllOrigins: true)
-    let document = try OpenAPIDocument(for: configuration)
-    openAPI = FixedDocument(document.bytes, cacheControl: "public, max-age=300")
-    paths = Set(document.operations.map(\.path))
-    associations = try AppAssociations(configuration, routes: paths)
-    pages = try PageWriter(
+      continuing: former?.service.limits)
+    documents = try DocumentsController(configuration, keys, limits, lasting.readiness)
+    let pages = try PageWriter(
       configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath,
       providers: configuration.providers)
-    webOrigins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)
+    let errors = ErrorMapper(metrics: metrics, pages: pages, resource: documents.resource)
+    let recorder = SessionEventRecorder(hub: lasting.hub, metrics: metrics, logouts: lasting.logoutQueue.bell)
+    webhookSigner = WebhookSigner(keys: keys, issuer: issuer)
+
+    let tokens = AccessTokens(
+      keys: keys, issuer: issuer, audience: issuer, client: configuration.clientID, life: configuration.accessTokenLife)
+    let proofs = DPoPVerifier(address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
+    let origins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)
+    authenticator = Authenticator(
+      registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
+      errors: errors, recorder: recorder,
+      cookies: CookieSessions(registry: registry, origins: origins, clock: clock, recorder: recorder))
+    authentication = ClientAuthentication(
+      clients: clients, limits: limits, bodyLimit: configuration.bodyLimit, registry: registry, clock: clock,
+      audiences: [issuer, configuration.issuer + "/oauth/token"])
+    responses = TokenResponses(
+      accessTokens: tokens, idTokens: IDTokens(keys: keys, issuer: issuer), clients: clients, mint: registry.mint,
+      clock: clock)
+    machines = MachineTokens(
+      registry: registry, assertions: IssuerAssertions(of: configuration.clients, transport: transport, now: now),
+      proofs: proofs, limits: limits, tokens: tokens, clock: clock, issuer: issuer)
+
+    let identityTokens = apple.map { IdentityTokens($0, now: now) }
+    let providers = try configuration.providers.signIns(
+      issuer: configuration.issuer, mint: registry.mint, transport: directory == nil ? transport : nil, now: now)
+    var sources: [String: UpstreamEventSource] = [:]
+    if let apple, let identityTokens {
+      sources[AppleSignIn.provider] = UpstreamEventSource(apple, keys: identityTokens.keys)
+    }
+    // OAuth providers without ID tokens announce nothing.
+    for signIn in providers where signIn.provider.userInfo == nil {
+      sources[signIn.provider.id] = UpstreamEventSource(
+        signIn.provider, keys: signIn.endpoints.keys, receiver: configuration.issuer, named: issuer)
+    }
+    upstreamEnds = UpstreamEnds(
+      sources: sources, registry: registry, recorder: recorder, clock: clock, metrics: metrics)
+    formerSessions = configuration.former.map { system in
+      FormerSessions(
+        registry: registry, system: system,
+        server: system.isAsked ? transport.map { FormerServer(system: system, transport: $0) } : nil, limits: limits,
+        recorder: recorder, ends: lasting.formerEnds, clock: clock, metrics: metrics)
+    }
+
     let party = try configuration.passkeys.party(
-      of: configuration.issuer, and: webOrigins.allowed, apps: configuration.androidApps, name: pages.siteName)
-    let ownParty = accounts == nil ? party : nil
-    passkeys = ownParty.map { PasskeyService(party: $0, registry: registry, clock: clock) }
-    if ownParty == nil {
+      of: configuration.issuer, and: origins.allowed, apps: configuration.androidApps, name: pages.siteName)
+    let passkeys = directory == nil ? party.map { PasskeyService(party: $0, registry: registry, clock: clock) } : nil
+    if passkeys == nil {
       guard configuration.requiredAssurance.groups.isEmpty else {
         throw ServerConfigurationError.assuranceWithoutPasskeys(issuer: configuration.issuer)
       }
@@ -183,12 +131,51 @@ public struct SessionServer: Sendable {
         throw ServerConfigurationError.client(.noPasskeys(client.id))
       }
     }
-    guard configuration.passwords.policy.hasRanges else {
-      throw ServerConfigurationError.breachedPasswords(configuration.passwords.policy.breachedPasswords ?? "")
-    }
-    appConfig = try FixedDocument(appConfig: configuration.appConfig)
+    let passwordGuard = PasswordGuard(
+      registry: registry, limits: limits, metrics: metrics, continuing: former?.service.passwordGuard)
+    let accounts: any AccountSource =
+      if let directory {
+        DirectoryAccounts(directory: directory, registry: registry, clock: clock, passwordGuard: passwordGuard)
+      } else {
+        RegistryAccounts(registry: registry, passwords: lasting.passwords, passwordGuard: passwordGuard, clock: clock)
+      }
+    service = AccountService(
+      registry: registry, accounts: accounts, passwords: lasting.passwords, policy: configuration.policyOfPasswords,
+      passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens,
+      appleGrants: apple?.key == nil ? nil : lasting.appleGrants, providers: providers, outbox: lasting.outbox,
+      recorder: recorder, limits: limits, clock: clock, signUp: configuration.signUp,
+      // The server cannot ask for a proof of an app's accounts.
+      reauthentication: directory == nil ? configuration.reauthentication : nil,
+      assurance: Assurance(
+        requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"),
+      languages: pages.library.languages, issuer: configuration.issuer, mailLink: configuration.mail.link,
+      refusals: lasting.refusedSignIns)
+    web = WebSessions(
+      service: service, errors: errors, pages: pages, isWholeSite: configuration.mountPath.isEmpty,
+      bodyLimit: configuration.bodyLimit, hasPasswordPages: directory == nil && mailer != nil)
     // Before the first token of that life.
     try await noteTokenLife()
+  }
+
+  private static func check(
+    _ configuration: ServerConfiguration, _ mailer: (any Mailer)?, _ apple: AppleSignIn?,
+    _ transport: (any Transport)?, _ directory: (any AccountDirectory)?
+  ) throws(ServerConfigurationError) {
+    if let system = configuration.former {
+      try system.check()
+      guard transport != nil || !(system.isAsked || system.ends) else {
+        throw .former("the former system cannot be asked without a transport")
+      }
+    }
+    guard directory == nil || configuration.signUp != .confirmed else { throw .directoryWithConfirmedSignUp }
+    guard directory == nil || apple == nil else { throw .directoryWithAppleSignIn }
+    guard mailer == nil || Mailbox(configuration.sender) != nil else { throw .mailSender }
+    guard configuration.signUp != .confirmed || mailer != nil else { throw .noMailer }
+    let called = configuration.clients.first { $0.backChannelLogoutURI != nil || !$0.trusts.isEmpty }
+    if transport == nil, let called { throw .client(.noTransport(called.id)) }
+    guard configuration.passwords.policy.hasRanges else {
+      throw .breachedPasswords(configuration.passwords.policy.breachedPasswords ?? "")
+    }
   }
 
   /// Notes how long the tokens of this server live, for the verifiers of all servers on the store.
@@ -200,21 +187,22 @@ public struct SessionServer: Sendable {
   /// Responds to requests with these settings.
   var responder: RouterResponder<ServerContext> {
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
-    for middleware in middlewares { router.add(middleware: middleware) }
+    for middleware in lasting.middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(
-        metrics: metrics, refusals: refusedRequests, proxies: configuration.trustedProxies,
+        metrics: metrics, refusals: lasting.refusedRequests, proxies: configuration.trustedProxies,
         fields: ResponseFields(configuration), now: configuration.now))
     addRoutes(to: router)
     let methods = RouteMethods(of: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {
-      readiness.addRoutes(to: router.group().add(middleware: errorResponses(as: .problem)))
+      lasting.readiness.addRoutes(to: router.group().add(middleware: errorResponses(as: .problem)))
     }
     // Added after all routes, it sees only requests without one.
     router.add(
       middleware: UnknownPaths(
-        errors: errors, fields: ResponseFields(configuration), methods: methods, callbacks: associations.callbacks))
+        errors: authenticator.errors, fields: ResponseFields(configuration), methods: methods,
+        callbacks: documents.associations.callbacks))
     return router.buildResponder()
   }
 }
@@ -270,8 +258,8 @@ extension SessionServer {
     var known = configuration
     known.mail.link = known.mail.link ?? MailSettings.ownLink(at: known.issuer)
     return Administration(
-      registry.acting(as: actor), configuration: known, passwords: passwords, hasDirectory: directory != nil,
-      hasMailer: mailer != nil, now: { [clock] in clock.now },
+      registry.acting(as: actor), configuration: known, passwords: lasting.passwords,
+      hasDirectory: lasting.directory != nil, hasMailer: mailer != nil, now: { [clock] in clock.now },
       announce: { [recorder, configuration] account, ended in
         recorder.announceChange(account)
         recorder.recordEnd(ended, logger: configuration.logger)
@@ -309,36 +297,21 @@ extension SessionServer {
     configuration.now = running.now
     configuration.uptime = running.uptime
     configuration.boot = running.boot
-    let server = try await SessionServer(
-      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, transport: transport,
-      accounts: directory, middlewares: middlewares, continuing: current)
-    reloaded.replace(by: server)
+    let server = try await SessionServer(configuration, registry, keys, mailer, apple, lasting, continuing: current)
+    let next = ReloadedServer(server: server, responder: server.responder)
+    reloaded.withLock { $0 = next }
   }
 
   /// Reads the files of the certificate now, and logs whether a new one is in use or cannot be used.
-  package func reloadCertificate() { reloaded.identity.withLock { $0 }?.reload(isAsked: true) }
+  package func reloadCertificate() { lasting.identity.withLock { $0 }?.reload(isAsked: true) }
 
   /// The server with the settings in use.
-  package var current: SessionServer { reloaded.server ?? self }
+  package var current: SessionServer { reloaded.withLock { $0?.server } ?? self }
 }
 
-/// The server after the last reload; empty before the first.
-final class ReloadedServer: Sendable {
-  private struct Content {
-    var server: SessionServer
-    var responder: any HTTPResponder<ServerContext>
-  }
-
-  private let content = Locked<Content?>(nil)
-  /// The certificate of the running listener, which settings do not change.
-  let identity = Locked<TLSIdentity?>(nil)
-
-  var server: SessionServer? { content.withLock { $0?.server } }
-  var responder: (any HTTPResponder<ServerContext>)? { content.withLock { $0?.responder } }
-
-  func replace(by server: SessionServer) {
-    let next = Content(server: server, responder: server.responder)
-    content.withLock { $0 = next }
-  }
+/// A server with other settings, and what responds with them.
+struct ReloadedServer: Sendable {
+  let server: SessionServer
+  let responder: any HTTPResponder<ServerContext>
 }
 #endif

@@ -2,21 +2,49 @@
 import HandstampSupport
 import Hummingbird
 
-/// Public documents: the key set, the operator's configuration for apps, whether the server works.
+/// Public documents: metadata, the key set, the operator's configuration for apps, whether the server works.
 struct DocumentsController: Sendable {
-  let keySet: FixedDocument
-  let metadata: FixedDocument
-  let appConfig: FixedDocument
-  let openAPI: FixedDocument
   let limits: RequestLimits
   let readiness: Readiness
+  /// The server's own API as a resource; `nil` for an issuer without TLS that is not on this machine.
+  let resource: ResourceDocument?
+  let associations: AppAssociations
+  /// The paths of all routes.
+  let paths: Set<String>
+  /// Those at the root of the router, and those below the mount path.
+  private let roots, documents: [(String, FixedDocument)]
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/v1/app-config") { request, _ in appConfig.response(to: request) }
-    routes.get("/openapi.json") { request, _ in openAPI.response(to: request) }
-    // Below the issuer's path, unlike the metadata of RFC 8414 (OpenID Connect Discovery 1.0 section 4).
-    routes.get("/.well-known/openid-configuration") { request, _ in metadata.response(to: request) }
-    routes.get("/.well-known/jwks.json") { request, _ in keySet.response(to: request) }
+  init(
+    _ configuration: ServerConfiguration, _ keys: SigningKeys, _ limits: RequestLimits, _ readiness: Readiness
+  ) throws {
+    (self.limits, self.readiness) = (limits, readiness)
+    let openAPI = try OpenAPIDocument(for: configuration)
+    paths = Set(openAPI.operations.map(\.path))
+    resource = ResourceDocument(configuration)
+    associations = try AppAssociations(configuration, routes: paths)
+    let metadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
+    var roots = [(FixedDocument.metadataPath(of: configuration.issuer), metadata)]
+    if let resource { roots.append((resource.path, FixedDocument(resource))) }
+    if let apple = associations.apple { roots.append((AssociationFile.applePath, apple)) }
+    if let android = associations.android { roots.append((AssociationFile.androidPath, android)) }
+    self.roots = roots
+    documents = [
+      ("/v1/app-config", try FixedDocument(appConfig: configuration.appConfig)),
+      ("/openapi.json", FixedDocument(openAPI.bytes, cacheControl: "public, max-age=300")),
+      // Unlike the metadata of RFC 8414 (OpenID Connect Discovery 1.0 section 4).
+      ("/.well-known/openid-configuration", metadata),
+      (
+        "/.well-known/jwks.json",
+        FixedDocument(keys.publicSet, cacheControl: "public, max-age=300", isForAllOrigins: true)
+      ),
+    ]
+  }
+
+  func addRoutes<Context: SessionRequestContext>(
+    to routes: some RouterMethods<Context>, root: some RouterMethods<Context>
+  ) {
+    for (path, document) in roots { root.get(RouterPath(path)) { request, _ in document.response(to: request) } }
+    for (path, document) in documents { routes.get(RouterPath(path)) { request, _ in document.response(to: request) } }
     readiness.addRoutes(to: routes)
     routes.get("/v1/client-address", use: clientAddress)
   }

@@ -37,7 +37,7 @@ struct EventRelay: NamedService {
           // The numbers of a copy belong to other events, and may be smaller or larger than those before.
           let before = exchange(&replacements, with: server.registry.replacements)
           if before != replacements {
-            server.hub.endStreams()
+            server.lasting.hub.endStreams()
             last = nil
           }
           last = await relay(after: last)
@@ -50,24 +50,24 @@ struct EventRelay: NamedService {
   /// Announces the accounts of all events after `last`, and returns the ID of the newest event. Without open streams it returns
   /// `nil`, and the next call starts at the newest event then.
   func relay(after last: EventID?) async -> EventID? {
-    guard server.hub.hasListeners else { return nil }
+    guard server.lasting.hub.hasListeners else { return nil }
     // Do not poll a failing store more often; requests that need the store report its failure.
     guard var newest = last else {
       guard let newest = try? await server.registry.lastEventID() else { return nil }
       // Events between the first read of a stream and this one would be missed otherwise.
-      server.hub.announceAll()
+      server.lasting.hub.announceAll()
       return newest
     }
     while case let events? = try? await server.registry.bareEvents(
       after: newest, limit: EventRelay.batch), let end = events.last
     {
-      for account in Set(events.map(\.event.account)) { server.hub.announce(account) }
+      for account in Set(events.map(\.event.account)) { server.lasting.hub.announce(account) }
       newest = end.id
       if events.count < EventRelay.batch { return newest }
     }
     // A store that does not count its replacements: numbers are smaller than before.
     if let last = try? await server.registry.lastEventID(), last < newest {
-      server.hub.endStreams()
+      server.lasting.hub.endStreams()
       return last
     }
     return newest

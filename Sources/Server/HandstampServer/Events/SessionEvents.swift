@@ -80,7 +80,7 @@ extension SessionServer {
     let start: EventID
     if let id { start = id } else { start = try await registry.lastEventID() }
     return SessionEvents(
-      registry: registry, hub: hub, start: start, replacements: replacements, logger: configuration.logger)
+      registry: registry, hub: lasting.hub, start: start, replacements: replacements, logger: configuration.logger)
   }
 }
 #endif

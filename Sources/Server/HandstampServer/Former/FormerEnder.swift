@@ -18,7 +18,7 @@ struct FormerEnder: NamedService {
 
   func run() async throws {
     await JobWorker<FormerEnd>(
-      server: server, bell: server.formerEnds, interval: FormerEnder.interval, width: 8,
+      server: server, bell: server.lasting.formerEnds, interval: FormerEnder.interval, width: 8,
       lease: FormerServer.timeout * 4
     ) { job in try await end(job) }.run()
   }

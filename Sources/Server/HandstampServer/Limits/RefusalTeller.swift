@@ -10,10 +10,10 @@ struct RefusalTeller: NamedService {
 
   func tell(isEnd: Bool = false) async {
     let (server, now) = (server.current, server.now())
-    for (refused, count) in server.refusedSignIns.rest(at: now, isEnd: isEnd) {
+    for (refused, count) in server.lasting.refusedSignIns.rest(at: now, isEnd: isEnd) {
       await server.service.record(refused, count, from: refused.network, server.configuration.logger)
     }
-    for (refused, count) in server.refusedRequests.rest(at: now, isEnd: isEnd) {
+    for (refused, count) in server.lasting.refusedRequests.rest(at: now, isEnd: isEnd) {
       refused.log(count, from: refused.network, to: server.configuration.logger)
     }
   }

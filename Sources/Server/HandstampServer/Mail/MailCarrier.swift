@@ -30,7 +30,7 @@ struct MailCarrier: NamedService {
     }
     let tidied = Locked<UnixTime?>(nil)
     await JobWorker<MailJob>(
-      server: server, bell: server.outbox.bell, interval: MailCarrier.pollInterval,
+      server: server, bell: server.lasting.outbox.bell, interval: MailCarrier.pollInterval,
       width: server.configuration.mail.atOnce, lease: MailCarrier.lease,
       tidy: {
         let now = server.clock.now

@@ -54,7 +54,7 @@ public struct MetricsPage: Service, CustomStringConvertible {
         status: .ok, headers: [.contentType: PrometheusMetrics.contentType, .cacheControl: "no-store"],
         body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
     }
-    server.readiness.addRoutes(to: router)
+    server.lasting.readiness.addRoutes(to: router)
     // Its own words about starting and stopping are those of every listener.
     var logger = server.configuration.logger
     logger.logLevel = .critical
@@ -76,7 +76,7 @@ public struct MetricsPage: Service, CustomStringConvertible {
     guard counted.withLock({ $0 }).map({ now - $0 >= MetricsPage.countLife }) ?? true else { return }
     let counts: RegistryCounts
     do throws(RegistryError) { counts = try await server.registry.counts() } catch {
-      return server.errors.report(error, logger: server.configuration.logger)
+      return server.authenticator.errors.report(error, logger: server.configuration.logger)
     }
     counted.withLock { $0 = now }
     server.metrics.update {
@@ -95,7 +95,7 @@ struct MetricsPublisher: NamedService {
 
 extension SessionServer {
   func publishMetrics() {
-    let queue = passwords.places
+    let queue = lasting.passwords.places
     metrics.update { $0.passwordQueue = queue }
     metrics.publish()
   }

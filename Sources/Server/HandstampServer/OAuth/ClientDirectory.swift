@@ -86,11 +86,6 @@ struct ClientDirectory: Sendable {
   /// The words for a client that is not known.
   static let unknown = "This app is not registered with this server."
 
-  /// The clients that are told of ended sessions.
-  var relyingParties: [ConfiguredClient] {
-    clients.values.filter { $0.backChannelLogoutURI != nil }.sorted { $0.id < $1.id }
-  }
-
   /// Returns whether the tokens of a client are accepted. One that is configured no more keeps its sessions, for its entry may come
   /// back, and can use none of them until then.
   func knows(_ id: String) -> Bool { id == ownID || self[id] != nil }

@@ -26,8 +26,8 @@ struct LogoutNotifier: NamedService {
 
   func run() async throws {
     await JobWorker<LogoutJob>(
-      server: server, bell: server.logoutQueue.bell, interval: LogoutNotifier.interval, width: LogoutNotifier.width,
-      lease: LogoutNotifier.timeout * 4
+      server: server, bell: server.lasting.logoutQueue.bell, interval: LogoutNotifier.interval,
+      width: LogoutNotifier.width, lease: LogoutNotifier.timeout * 4
     ) { job in try await LogoutNotifier(server: server.current).deliver(job) }.run()
   }
 
@@ -38,12 +38,12 @@ struct LogoutNotifier: NamedService {
       guard isOver(claimed, at: next) else { return try await server.registry.postpone(claimed, until: next) }
       return try await retry(claimed, after: Failure(words: "the client is not configured"), at: next)
     }
-    guard let uri = client.backChannelLogoutURI, let transport = server.transport else {
+    guard let uri = client.backChannelLogoutURI, let transport = server.lasting.transport else {
       return try await server.registry.finish(claimed)
     }
     // One client that is slow or down must not keep the others waiting.
     let place: LogoutQueue.Place
-    switch server.logoutQueue.admit(client.id) {
+    switch server.lasting.logoutQueue.admit(client.id) {
     case .now(let free): place = free
     case .after(let pause):
       return try await server.registry.postpone(claimed, until: server.clock.now.advanced(by: pause))
@@ -70,7 +70,7 @@ struct LogoutNotifier: NamedService {
     // Another one for each attempt: a client that has seen one before refuses it.
     let id = Base64URL.encode(randomBytes(16))
     guard
-      let token = try? server.idTokens.logout(
+      let token = try? server.responses.idTokens.logout(
         of: job.session, job.account, for: client, id: id, at: server.clock.read())
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(

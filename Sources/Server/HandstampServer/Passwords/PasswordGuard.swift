@@ -24,11 +24,16 @@ final class PasswordGuard: Sendable {
   private let limits: RequestLimits
   private let metrics: ServerMetrics
   private static let linesPerMinute = 60
-  private let recorded = Locked<(since: UnixTime, count: Int)>((UnixTime(milliseconds: 0), 0))
+  private let recorded: Locked<(since: UnixTime, count: Int)>
   /// Attempts that are being checked, by whose guesses they are. Without them, many at once would pass before one is counted.
-  private let pending = Locked<[Registry.GuessSubject: Int]>([:])
+  private let pending: Locked<[Registry.GuessSubject: Int]>
 
-  init(registry: Registry, limits: RequestLimits, metrics: ServerMetrics) {
+  /// - Parameter former: a guard whose counts continue in this one.
+  init(
+    registry: Registry, limits: RequestLimits, metrics: ServerMetrics, continuing former: PasswordGuard? = nil
+  ) {
+    recorded = former?.recorded ?? Locked((UnixTime(milliseconds: 0), 0))
+    pending = former?.pending ?? Locked([:])
     self.registry = registry
     self.limits = limits
     self.metrics = metrics

@@ -21,7 +21,7 @@ struct AppleGrants: NamedService {
 
   func run() async throws {
     await JobWorker<AppleGrant>(
-      server: server, bell: server.appleGrants, interval: AppleGrants.interval, width: 8,
+      server: server, bell: server.lasting.appleGrants, interval: AppleGrants.interval, width: 8,
       lease: AppleGrants.timeout * 3
     ) { job in try await work(on: job) }.run()
   }

@@ -26,7 +26,7 @@ struct WebhookCarrier: NamedService {
   private static let lease = Duration.seconds(120)
 
   let server: SessionServer
-  private var queue: WebhookQueue { server.webhookQueue }
+  private var queue: WebhookQueue { server.lasting.webhookQueue }
   private var logger: Logger { server.configuration.logger }
 
   func run() async throws {

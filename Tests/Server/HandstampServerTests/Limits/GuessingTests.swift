@@ -1,9 +1,11 @@
 #if Programs
 import Foundation
+import HTTPTypes
 import HandstampCore
 import HandstampRegistry
-import HandstampServer
 import Testing
+
+@testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `Guessing a password` {
   private func attempt(
@@ -30,6 +32,28 @@ import Testing
       test.clock.advance(by: .seconds(30))
       #expect(try await attempt(test, password: TestServer.password).status == 200)
       for _ in 0..<10 { #expect(try await attempt(test).status == 401) }
+    }
+  }
+
+  @Test func `counts what is being checked while the settings change`() async throws {
+    try await TestServer.run { test in
+      let caller = AccountService.Caller(
+        client: ClientAddress(of: [:], peer: nil, behind: .none), logger: test.logs.logger)
+      let attempt = PasswordAttempt(
+        email: try #require(EmailAddress("ada@example.org")), password: Secret("p"), caller: caller)
+      /// Makes attempts at once, the last ones after a reload.
+      func check(_ left: Int) async throws -> Bool {
+        if left == 3 {
+          try await test.server.reload(
+            test.server.configuration, registry: test.server.registry, keys: test.keys)
+        }
+        let guesses = test.server.current.service.passwordGuard
+        return try await guesses.check(attempt, for: nil, at: test.clock.now) { _ in
+          left == 1 ? true : try await check(left - 1)
+        }
+      }
+      #expect(try await check(GuessCount.free))
+      await #expect(throws: (any Error).self) { try await check(GuessCount.free + 1) }
     }
   }
 

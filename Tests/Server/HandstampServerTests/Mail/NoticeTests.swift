@@ -21,7 +21,7 @@ import Testing
 
   /// Returns the subjects of all mails so far. Each mail begins with the name of the site, and has one link at most.
   private func subjects(_ post: Post, _ test: TestServer) async -> [String] {
-    await test.server.outbox.bell.waitUntilIdle()
+    await test.server.lasting.outbox.bell.waitUntilIdle()
     let name = test.server.pages.siteName
     return post.all.map { letter in
       #expect(letter.subject.hasPrefix(name + ": ") && letter.text.hasPrefix(name + "\n\n"))

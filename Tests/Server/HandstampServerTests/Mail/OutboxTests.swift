@@ -25,7 +25,7 @@ extension TestServer {
       for number in 0..<20 { try await test.requestResets("a\(number)@example.org", "ada@example.org") }
       #expect(try await test.refresh(session.refresh, key: .fresh).status == 200)
       gate.open()
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 1)
     }
   }
@@ -41,7 +41,7 @@ extension TestServer {
       let waiting = try await test.server.registry.dueJobs(MailJob.self, at: now, limit: 9)
       #expect(waiting.count == 1)
       gate.open()
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 4)
     }
   }
@@ -51,16 +51,16 @@ extension TestServer {
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
       try await test.requestResets("ada@example.org")
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 1)
       test.clock.advance(by: .milliseconds(14_999))
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 1)
       test.clock.advance(by: .milliseconds(15_001))
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 2)
       test.clock.advance(by: .seconds(29))
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(post.all.isEmpty)
       test.clock.advance(by: .seconds(31))
       let code = try #require(try await post.next(after: test).code)
@@ -74,18 +74,18 @@ extension TestServer {
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
       try await test.requestResets("ada@example.org")
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 1 && test.metrics.mailsAbandoned == 1)
       test.clock.advance(by: .seconds(60))
       try await test.requestResets("ada@example.org")
       for hour in 0..<25 {
-        await test.server.outbox.bell.waitUntilIdle()
+        await test.server.lasting.outbox.bell.waitUntilIdle()
         #expect((test.metrics.mailsAbandoned == 2) == (hour == 24), "hour \(hour)")
         test.clock.advance(by: .seconds(3600))
       }
       let failed = test.metrics.mailsFailed
       #expect(failed > 20)
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == failed && post.all.isEmpty)
     }
   }
@@ -94,9 +94,9 @@ extension TestServer {
     try await TestServer.run(mailer: Post(failing: [.unavailable("no network"), .refused(status: 67)])) { test in
       _ = try await test.signUp()
       try await test.requestResets("ada@example.org")
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       test.clock.advance(by: .seconds(30))
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       let entries = test.logs.entries.filter { $0.message.hasPrefix("Mail ") }
       #expect(entries.map(\.level) == [.warning, .error])
       #expect(entries.map { $0.metadata["handstamp.cause"] } == ["unavailable(\"no network\")", "refused(status: 67)"])
@@ -117,17 +117,17 @@ extension TestServer {
       await gate.arrivals(1)
       // What was begun is finished, and nothing else is begun.
       async let stopped: Void = test.running.stop()
-      await test.server.outbox.stopping()
+      await test.server.lasting.outbox.stopping()
       gate.open()
       try await stopped
     }
     #expect(first.all.map(\.to) == ["ada@example.org"])
     let second = Post()
     try await TestServer.run(clock: clock, store: store, mailer: second) { test in
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(second.all.map(\.to) == ["bob@example.org"])
       try await test.requestResets("ada@example.org", "BOB@example.org")
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(second.all.count == 1)
       clock.advance(by: .seconds(60))
       try await test.requestResets("ada@example.org")
@@ -151,7 +151,7 @@ extension TestServer {
       let lease = clock.now.advanced(by: .seconds(120))
       let lost = try #require(try await registry.claim(item, as: MailJob.self, until: lease, now: clock.now))
       clock.advance(by: .milliseconds(119_999))
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(post.all.isEmpty)
       clock.advance(by: .milliseconds(1))
       _ = try await post.next(after: test)
@@ -169,12 +169,12 @@ extension TestServer {
         for number in 0..<60 {
           let server = number.isMultiple(of: 2) ? one : other
           _ = try await server.client.post("/v1/sign-up", json: TestServer.signUpBody("a\(number)@example.org"))
-          if number.isMultiple(of: 7) { other.server.outbox.bell.signal(.look) }
+          if number.isMultiple(of: 7) { other.server.lasting.outbox.bell.signal(.look) }
         }
-        await one.server.outbox.bell.waitUntilIdle()
-        await other.server.outbox.bell.waitUntilIdle()
+        await one.server.lasting.outbox.bell.waitUntilIdle()
+        await other.server.lasting.outbox.bell.waitUntilIdle()
       }
-      await one.server.outbox.bell.waitUntilIdle()
+      await one.server.lasting.outbox.bell.waitUntilIdle()
     }
     #expect(post.all.count == 60)
     #expect(Set(post.all.map(\.to)).count == 60)
@@ -199,7 +199,7 @@ extension TestServer {
         try await test.requestReset("ada@example.org"), try await test.requestReset("eve@example.org")
       )
       #expect(known.status == 503 && unknown.status == 503 && known.body == unknown.body)
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       test.store.fail(.none)
       try await test.requestResets("ada@example.org")
       #expect(try await post.next(after: test).to == "ada@example.org")
@@ -249,7 +249,7 @@ extension TestServer {
       await #expect(throws: AdministrationError.invalidEmail) { try await administration.testMail(to: "ada", in: nil) }
       let id = try await administration.testMail(to: "ada@example.org", in: "de")
       #expect(try await administration.waitingTest(id)?.failure == nil)
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       let waiting = try await administration.waitingTest(id)
       #expect((waiting == nil) == (fault == nil) && waiting?.failure == fault.map { "\($0)" })
       #expect(post.all.map(\.subject) == (fault == nil ? ["id.example.org: Testmail"] : []))
@@ -260,7 +260,7 @@ extension TestServer {
 extension Post {
   /// Has the server look at its mails, and returns the next one.
   func next(after test: TestServer) async throws -> Letter {
-    test.server.outbox.bell.signal(.look)
+    test.server.lasting.outbox.bell.signal(.look)
     return try await next()
   }
 }

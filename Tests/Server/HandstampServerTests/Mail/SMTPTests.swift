@@ -160,10 +160,10 @@ import Testing
       try await TestServer.run(mailer: mailer) { test in
         _ = try await test.signUp()
         try await test.requestResets("ada@example.org")
-        await test.server.outbox.bell.waitUntilIdle()
+        await test.server.lasting.outbox.bell.waitUntilIdle()
         #expect(test.metrics.mailsFailed == 1 && test.metrics.mailsSent == 0)
         test.clock.advance(by: .seconds(30))
-        await test.server.outbox.bell.waitUntilIdle()
+        await test.server.lasting.outbox.bell.waitUntilIdle()
         let text: String = try #require(try await smtp.next()["text"])
         let code = try #require(text.split(separator: "\r\n").first { $0.hasPrefix("hsl1.") })
         #expect(try await test.confirmReset(String(code)).status == 204)

@@ -45,7 +45,7 @@ import Testing
       let token: String = try #require(tokens.json["access_token"])
       #expect(try await test.client.get("/v1/me", token: token).status == 200)
       #expect(try await test.introspect(token, as: "site").json["iss"] == Self.published)
-      let logout = try test.server.idTokens.logout(
+      let logout = try test.server.responses.idTokens.logout(
         of: SessionID("s"), AccountID("a"), for: site, id: "j", at: test.server.clock.read())
       #expect(CompactJWS(Array(logout.utf8))?.issuer == Self.published)
     }

@@ -203,7 +203,7 @@ import Testing
         #expect(Array(events.fields.keys) == ["http://schemas.openid.net/event/backchannel-logout"])
         #expect(claims["nonce"] as String? == nil)
         #expect(claims["jti"] as String? != nil)
-        await test.server.logoutQueue.bell.waitUntilIdle()
+        await test.server.lasting.logoutQueue.bell.waitUntilIdle()
         #expect(test.metrics.logoutsSent == 1)
         #expect(try await test.server.registry.waitingLogouts(of: id, now: test.clock.now) == [])
       }
@@ -218,7 +218,7 @@ import Testing
         _ = try await OAuthApp.party("mail", scope: "openid offline_access").tokens(browser, at: test)
         let page = try await browser.get("/device")
         _ = try await browser.press("sign-out", on: page, at: "/device")
-        await test.server.logoutQueue.bell.waitUntilIdle()
+        await test.server.lasting.logoutQueue.bell.waitUntilIdle()
         #expect(party.tokens.count == 1)
         let refused = try await test.client.get("/oauth/userinfo", token: tokens.json["access_token"] ?? "")
         #expect(refused.status == 401)
@@ -252,13 +252,13 @@ import Testing
         let tokens = try await OAuthApp.party().tokens(Browser(test.client.base), at: test)
         try await end(tokens.json["session_id"] ?? "", test)
         _ = await party.tokens(1)
-        await test.server.logoutQueue.bell.waitUntilIdle()
+        await test.server.lasting.logoutQueue.bell.waitUntilIdle()
         let waiting = try await test.server.registry.waitingLogouts(of: "party", now: test.clock.now)
         #expect(waiting.map(\.failure) == ["it answered 500"])
         #expect(test.metrics.logoutsFailed == 1)
         party.answer(.noContent)
         test.clock.advance(by: .seconds(2))
-        await test.server.logoutQueue.bell.waitUntilIdle()
+        await test.server.lasting.logoutQueue.bell.waitUntilIdle()
         let both = party.tokens
         #expect(both.count == 2)
         #expect(Set(both).count == 2)
@@ -276,7 +276,7 @@ import Testing
           let tokens = try await OAuthApp.party().tokens(Browser(test.client.base), at: test)
           try await end(tokens.json["session_id"] ?? "", test)
           for _ in 0..<80 {
-            await test.server.logoutQueue.bell.waitUntilIdle()
+            await test.server.lasting.logoutQueue.bell.waitUntilIdle()
             test.clock.advance(by: pause)
           }
           return party.tokens.count - before
@@ -306,7 +306,7 @@ import Testing
           try await reload(clients.filter { $0.id != "party" })
           try await end(tokens.json["session_id"] ?? "", test)
           for _ in 0..<hours {
-            await test.server.logoutQueue.bell.waitUntilIdle()
+            await test.server.lasting.logoutQueue.bell.waitUntilIdle()
             test.clock.advance(by: .seconds(3600))
           }
         }
@@ -316,7 +316,7 @@ import Testing
         try await reload(clients)
         test.clock.advance(by: .seconds(3600))
         #expect(await party.tokens(1).count == 1)
-        await test.server.logoutQueue.bell.waitUntilIdle()
+        await test.server.lasting.logoutQueue.bell.waitUntilIdle()
         try await endWhileMissing(for: 25)
         #expect(test.metrics.logoutsFailed == 1 && test.metrics.logoutsAbandoned == 1)
         #expect(party.tokens.count == 1)

@@ -63,8 +63,8 @@ import Testing
       let answer = try await test.oauth(
         "/oauth/token", [("grant_type", "refresh_token"), ("refresh_token", first.json["refresh_token"] ?? "")],
         headers: TestServer.basic("party", TestServer.secret))
-      let hint = try #require(test.server.idTokens.hint(answer.json["id_token"] ?? ""))
-      #expect(hint == test.server.idTokens.hint(first.json["id_token"] ?? ""))
+      let hint = try #require(test.server.responses.idTokens.hint(answer.json["id_token"] ?? ""))
+      #expect(hint == test.server.responses.idTokens.hint(first.json["id_token"] ?? ""))
       #expect(answer.claims("id_token")["nonce"] as String? == nil)
       #expect(answer.claims("id_token")["auth_time"] as Int? == first.claims("id_token")["auth_time"])
       #expect(answer.claims("id_token")["iat"] as Int? == Int(test.clock.now.seconds))

@@ -66,7 +66,7 @@ import Testing
       keys: SigningKeys())
     let before = disk.writes.withLock { $0 }
     await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<100 { group.addTask { _ = await server.readiness.response() } }
+      for _ in 0..<100 { group.addTask { _ = await server.lasting.readiness.response() } }
     }
     #expect(disk.writes.withLock { $0 } == before + 1)
   }

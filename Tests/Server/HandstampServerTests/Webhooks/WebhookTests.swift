@@ -39,7 +39,7 @@ import Testing
     return signatures.contains("v1," + Data(mac).base64EncodedString())
   }
 
-  private static func idle(_ test: TestServer) async { await test.server.webhookQueue.bell.waitUntilIdle() }
+  private static func idle(_ test: TestServer) async { await test.server.lasting.webhookQueue.bell.waitUntilIdle() }
 
   @Test func `gets each event once, signed, and in order`() async throws {
     try await Self.run { admin, test, receiver, secret in

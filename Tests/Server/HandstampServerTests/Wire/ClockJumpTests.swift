@@ -307,7 +307,8 @@ import Testing
         "/oauth/token", [("grant_type", "client_credentials")], headers: TestServer.basic("job", TestServer.secret))
       for access in [try await test.signIn().access, try #require(machine.json["access_token"] as String?)] {
         guard
-          case .success(let claims) = test.server.tokens.verify(Substring(access), at: test.server.now(), audience: nil)
+          case .success(let claims) = test.server.authenticator.tokens.verify(
+            Substring(access), at: test.server.now(), audience: nil)
         else {
           Issue.record("the token is not valid here")
           continue

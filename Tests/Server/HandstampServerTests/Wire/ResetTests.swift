@@ -30,7 +30,7 @@ extension TestServer {
       let letter = try await post.next()
       #expect(letter.to == "Ada@example.org")
       #expect(letter.code != nil)
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 1)
       #expect(test.metrics.passwordHashes == 1)
       let code = try #require(letter.code)
@@ -118,11 +118,11 @@ extension TestServer {
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
       for _ in 0..<3 { #expect(try await test.requestReset("ada@example.org").status == 202) }
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 1)
       test.clock.advance(by: .seconds(60))
       _ = try await test.requestReset("ADA@example.org")
-      await test.server.outbox.bell.waitUntilIdle()
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 2)
     }
   }

@@ -113,7 +113,7 @@ import Testing
       $0.passwords.queue = 2
     }) { test in
       // The only thread hashes nothing until the queue was full.
-      let (begins, pool) = (DispatchSemaphore(value: 0), test.server.passwords)
+      let (begins, pool) = (DispatchSemaphore(value: 0), test.server.lasting.passwords)
       let held = Task { try await pool.perform { begins.wait() } }
       #expect(await eventually { pool.isBusy })
       let answers = try await withThrowingTaskGroup(of: WireClient.Answer.self) { group in
