@@ -120,7 +120,7 @@ def standby_rebuilt(cluster):
 
 
 def restored_to_a_time(cluster):
-    """All nodes stop, and the database is restored to an earlier time, as docs/operations.md says."""
+    """All nodes stop, and the database is restored to an earlier time, as docs/several-nodes.md says."""
     load, folder = cluster.load, cluster.folder + "/backup"
     cluster.pair.back_up(folder)
     load.flow()
