@@ -2,7 +2,8 @@ import HandstampCore
 import HandstampSupport
 
 /// The vault as the session of one program uses it. A session that is not remembered lives here in memory, in front of the store,
-/// and leaves only its tombstone there.
+/// and leaves only its tombstone there. After its end the program adopts no session that another program has stored: a user
+/// who signed out here wants to be signed out.
 ///
 /// Between the two lie the rules of places: see `SessionVault+place.swift`. Edits come one at a time: the controller queues them.
 /// Each function of an edit adds one rule: ``edit(_:)`` the session in memory, ``writePlace(_:)`` the places, `Vault.edit(_:noting:)`

@@ -218,7 +218,8 @@ extension ServeSettings {
   private static let firstStart =
     "restore the database; if these keys never had one, run once: handstamp-server serve --data DIR --new-database"
 
-  /// Creates the database for keys that are kept elsewhere.
+  /// Creates the database for keys that are kept elsewhere, which cannot note that they are in use. An argument of one run: a
+  /// setting would stay in a unit file, and create an empty database where one is missing.
   func createDatabase() async throws(CommandError) {
     guard let keys else {
       throw CommandError(

@@ -6,6 +6,8 @@
 /// | password, recovery code, another provider | none |
 /// | password and one-time password | `https://refeds.org/profile/mfa` |
 /// | passkey | `phr`, which includes the other |
+///
+/// Never `phrh`: without attestation, a key in hardware is only the authenticator's word.
 public enum AuthenticationContext: String, Sendable, Hashable, CaseIterable, Codable, Comparable {
   /// Two factors (REFEDS MFA Profile 1.2).
   case multiFactor = "https://refeds.org/profile/mfa"

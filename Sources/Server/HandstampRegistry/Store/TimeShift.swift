@@ -1,6 +1,8 @@
 public import HandstampCore
 
 /// A correction of stored times: those in a span were written by a clock that was off by a distance.
+///
+/// Times in a browser do not move: people who are at a provider in that moment start their sign-in again.
 public struct TimeShift: Sendable, Hashable {
   public var span: ClosedRange<UnixTime>
   /// How far to move the times.
