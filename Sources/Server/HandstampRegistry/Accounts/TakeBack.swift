@@ -3,17 +3,19 @@ public import HandstampCore
 /// How much of what gives access to an account, or will give it, its owner takes back (OWASP ASVS 7.4.3).
 public enum TakeBack: Int, Sendable, Hashable {
   /// All that waits to be answered: a change of the address, codes for a new password, codes of clients and devices. The owner knows the
-  /// other ways in, and sees them on the account's page.
+  /// other ways in, and sees them on the account's page. For a new or a removed password, a changed address, a detected theft.
   case pending
   /// That, and whatever begins a session by a sign-in of before: for the end of all sessions, and for an account that is disabled.
   case sessions
   /// That, and every way in that one factor has made or is: identities at other providers, consents, and known devices. Not passkeys
-  /// and recovery codes, where the account has to have two: who reads the owner's mails must not replace the other one.
+  /// and recovery codes, where the account has to have two: who reads the owner's mails must not replace the other one. For a
+  /// mailed reset of such an account.
   case oneFactor
   /// That, and every way in that a stranger may have made or used: passkeys, recovery codes, consents, and known devices. Not the
-  /// authenticator app: who reads the owner's mails must not shed it by a new password.
+  /// authenticator app: who reads the owner's mails must not shed it by a new password. For any other mailed reset, unless the
+  /// owner keeps the passkeys on the page.
   case waysIn
-  /// That, and the authenticator app, which a stranger may have set up. Also for the first proof that the owner reads the mails to the
+  /// That, and the authenticator app, which a stranger may have set up. For an administrator's command, and for the first proof that the owner reads the mails to the
   /// account's address: before, anyone may have set up anything.
   case everything
   /// That, and whatever else is stored about an account that is deleted.

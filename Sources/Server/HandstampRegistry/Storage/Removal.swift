@@ -95,11 +95,11 @@ extension OneTimeTokenRecord.Purpose {
 extension StoredItem.Kind {
   /// The state in which a restored database has items that were changed or removed since the backup.
   package enum AfterRestore: Sendable {
-    /// None that was removed.
+    /// None that was removed: a way in, a receiver of events, or what spares a sign-in its notice.
     case staysAway
-    /// The last state.
+    /// The last state, of kinds whose one item has all of an account.
     case isAsLeft
-    /// That it was used.
+    /// That it was used, because it begins one session.
     case staysUsed
     /// The state of the backup: counts, marks and waiting work, which is done again.
     case isOfTheBackup
