@@ -15,8 +15,8 @@ public enum TakeBack: Int, Sendable, Hashable {
   /// authenticator app: who reads the owner's mails must not shed it by a new password. For any other mailed reset, unless the
   /// owner keeps the passkeys on the page.
   case waysIn
-  /// That, and the authenticator app, which a stranger may have set up. For an administrator's command, and for the first proof that the owner reads the mails to the
-  /// account's address: before, anyone may have set up anything.
+  /// That, and the authenticator app, which a stranger may have set up. For an administrator's command, and for the first proof that
+  /// the owner reads the mails to the account's address: before, anyone may have set up anything.
   case everything
   /// That, and whatever else is stored about an account that is deleted.
   case account
