@@ -68,9 +68,9 @@ extension TourFixture {
   /// Expires the access token in the vault of `home`.
   func expireNow(_ home: Home) async throws {
     let session = try await session(of: home)
-    guard let token = session.refresh, let access = session.access else { throw TourFailure("not signed in") }
-    let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
-    let edit = VaultEdit.advance(session.id, RefreshedTokens(sent: token, to: token, access: over, profile: nil))
+    guard let token = session.refresh, let access = session.access?.token else { throw TourFailure("not signed in") }
+    let over = TokenResponse(tokens: TokenSet(access: access, expiresIn: .zero))
+    let edit = VaultEdit.advance(session.id, RefreshedTokens(over, sent: token, since: SystemClock().now()))
     let outcome = try await home.vault(of: account(of: home).id).edit(edit)
     guard case .done = outcome else { throw TourFailure("the vault edit failed: \(outcome)") }
   }

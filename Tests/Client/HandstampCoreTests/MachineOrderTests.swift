@@ -208,10 +208,9 @@ import Testing
       Issue.record("\(effects)")
       return
     }
-    let theirs = StoredAccess(
-      token: AccessToken("theirs"), lifetime: Lifetime(start: fixture.now, duration: .seconds(600)))
+    let theirs = TokenSet(access: AccessToken("theirs"), expiresIn: .seconds(600), refresh: RefreshToken("r2"))
     _ = fixture.apply(
-      .advance(session.id, RefreshedTokens(sent: sent, to: RefreshToken("r2"), access: theirs, profile: nil)))
+      .advance(session.id, RefreshedTokens(TokenResponse(tokens: theirs), sent: sent, since: fixture.now)))
     var reads = fixture.handle(.vaultChanged)
     guard case .read(let look)? = reads.popLast(), let vault = fixture.vault else { return }
     fixture.handle(.read(look, .value(vault)))

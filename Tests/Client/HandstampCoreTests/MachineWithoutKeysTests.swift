@@ -217,11 +217,11 @@ import Testing
     fixture.now = fixture.now.advanced(by: .seconds(600))
     let caller = fixture.demand()
     let session = try #require(fixture.vault?.session)
-    let over = StoredAccess(token: AccessToken("a8"), lifetime: Lifetime(start: fixture.now, duration: .zero))
+    let over = TokenSet(access: AccessToken("a8"), expiresIn: .zero, refresh: RefreshToken("r8"))
     let sent = try #require(session.refresh)
     // Another process was faster; its access token has expired by now.
     _ = fixture.apply(
-      .advance(session.id, RefreshedTokens(sent: sent, to: RefreshToken("r8"), access: over, profile: nil)))
+      .advance(session.id, RefreshedTokens(TokenResponse(tokens: over), sent: sent, since: fixture.now)))
     fixture.answer(.noDecision(.unusableTokens("unknown token_type", successor: RefreshToken("r9"))))
     #expect(fixture.asked.map(\.token) == [RefreshToken("r8")])
     fixture.answer(.granted(.sample(1)))

@@ -247,6 +247,18 @@ import Testing
     #expect(fixture.token(again) == "access-s1-1" && fixture.targets == [mail])
   }
 
+  @Test func `leaves the session's own token as another process has stored it`() throws {
+    var fixture = signedIn()
+    let caller = fixture.demand(.init(target: mail))
+    let session = try #require(fixture.vault?.session)
+    let sent = try #require(session.refresh)
+    let theirs = TokenResponse(tokens: TokenSet(access: AccessToken("theirs"), expiresIn: .seconds(600)))
+    _ = fixture.apply(.advance(session.id, RefreshedTokens(theirs, sent: sent, since: fixture.now)))
+    fixture.answer(.granted(TokenResponse(tokens: TokenSet(access: AccessToken("mail"), expiresIn: .seconds(600)))))
+    #expect(fixture.token(caller) == "mail" && fixture.vault?.session?.targeted[mail]?.token == AccessToken("mail"))
+    #expect(fixture.vault?.session?.access?.token == AccessToken("theirs"))
+  }
+
   @Test func `is stored with the session, and so are at most fifteen others`() {
     var fixture = signedIn()
     for number in 1...20 {

@@ -50,7 +50,7 @@ import Testing
     let key = try #require(VaultSamples.key(1))
     let edits: [VaultEdit] = [
       .prepare(session.id, holding: token, key: key),
-      .advance(session.id, RefreshedTokens(sent: token, to: token, access: VaultSamples.access(), profile: nil)),
+      .advance(session.id, VaultSamples.refreshed(token, to: token)),
       .end(session.id, holding: nil, reason: .rejected, at: VaultSamples.moment()),
       .delivered(session.id), .touch(session.id, at: VaultSamples.moment()),
     ]

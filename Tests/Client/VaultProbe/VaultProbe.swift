@@ -76,13 +76,10 @@ import Musl
           attempt: attempt))
     case "advance":
       guard let session = arguments.first else { return false }
-      await edit(
-        .advance(
-          SessionID(session),
-          RefreshedTokens(
-            sent: RefreshToken("\(session)-refresh-0"), to: RefreshToken("\(session)-refresh-1"),
-            access: StoredAccess(token: AccessToken(String(repeating: "x", count: 4000)), lifetime: nil), profile: nil))
-      )
+      var tokens = VaultSamples.refreshed(
+        RefreshToken("\(session)-refresh-0"), to: RefreshToken("\(session)-refresh-1"))
+      tokens.response.tokens.credential = .accessToken(AccessToken(String(repeating: "x", count: 4000)))
+      await edit(.advance(SessionID(session), tokens))
     case "lines": await runLines()
     case "touch":
       guard arguments.count == 2, let count = Int64(arguments[1]) else { return false }

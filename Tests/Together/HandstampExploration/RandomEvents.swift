@@ -147,13 +147,9 @@ package struct RandomEvents {
       copy = roll(2) == 0 ? vault : nil
     default:
       guard let stored = vault.session, let sent = stored.refresh else { return }
-      let life = Lifetime(start: now, duration: .seconds(600))
-      apply(
-        .advance(
-          stored.id,
-          RefreshedTokens(
-            sent: sent, to: RefreshToken("r\(number())o"),
-            access: StoredAccess(token: AccessToken("a\(number())o"), lifetime: life), profile: nil)))
+      let next = RefreshToken("r\(number())o")
+      let tokens = TokenSet(access: AccessToken("a\(number())o"), expiresIn: .seconds(600), refresh: next)
+      apply(.advance(stored.id, RefreshedTokens(TokenResponse(tokens: tokens), sent: sent, since: now)))
     }
   }
 

@@ -207,12 +207,9 @@ final class SignInClient: SignInStage {
       problem = "the client was signed out: \(outcome)"
       return
     }
+    let tokens = TokenSet(access: AccessToken("a"), refresh: server.registry.mint.refreshToken(issue.token))
     apply(
-      .advance(
-        session.id,
-        RefreshedTokens(
-          sent: token, to: server.registry.mint.refreshToken(issue.token),
-          access: StoredAccess(token: AccessToken("a"), lifetime: nil), profile: nil)))
+      .advance(session.id, RefreshedTokens(TokenResponse(tokens: tokens), sent: token, since: session.startedAt)))
   }
 
   func finish() async throws {

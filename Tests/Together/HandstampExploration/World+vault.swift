@@ -204,10 +204,13 @@ extension World {
         StoredSession(
           id: session, profile: Profile(id: AccountID("ada"), name: "ada"), refresh: tokens.successor,
           revocation: RevocationHandle(session.rawValue), access: tokens.access, startedAt: now, activeAt: now))
-    case .advance(let session, let tokens)
+    case .advance(let session, var tokens)
     where limits.faults.contains(.successorIsNotStored):
       .advance(
-        session, RefreshedTokens(sent: tokens.sent, to: tokens.sent, access: tokens.access, profile: tokens.profile))
+        session,
+        {
+          tokens.response.tokens.refresh = nil; return tokens
+        }())
     case .prepare(let session, holding: let token, replacing: _, let key, let attempt, let former)
     where limits.faults.contains(.comparesRefreshTokenAlone):
       .prepare(session, holding: token, key: key, attempt: attempt, over: former)

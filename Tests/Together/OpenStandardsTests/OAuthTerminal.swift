@@ -42,11 +42,11 @@ struct OAuthTerminal: Sendable {
     let issuer = try ServerAddress(parsing: server ?? self.server.url)
     let vault = Home(path: home).vault(of: ListedAccount.id(of: account, at: issuer.text))
     guard case .value(let entry) = await vault.read(), let session = entry.session, let token = session.refresh,
-      let access = session.access
+      let access = session.access?.token
     else { throw Program.Failed(description: "not signed in") }
-    let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
+    let over = TokenResponse(tokens: TokenSet(access: access, expiresIn: .zero))
     let outcome = await vault.edit(
-      .advance(session.id, RefreshedTokens(sent: token, to: token, access: over, profile: nil)))
+      .advance(session.id, RefreshedTokens(over, sent: token, since: SystemClock().now())))
     guard case .done = outcome else { throw Program.Failed(description: "\(outcome)") }
   }
 

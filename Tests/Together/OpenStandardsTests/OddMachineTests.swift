@@ -67,11 +67,11 @@ import Testing
     /// Makes the access token in the vault expire.
     func expire() async throws {
       guard case .value(let entry) = try await vault.read(), let session = entry.session, let token = session.refresh,
-        let access = session.access
+        let access = session.access?.token
       else { throw Program.Failed(description: "not signed in") }
-      let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
+      let over = TokenResponse(tokens: TokenSet(access: access, expiresIn: .zero))
       _ = try await vault.edit(
-        .advance(session.id, RefreshedTokens(sent: token, to: token, access: over, profile: nil)))
+        .advance(session.id, RefreshedTokens(over, sent: token, since: SystemClock().now())))
     }
   }
 

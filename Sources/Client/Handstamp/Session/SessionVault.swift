@@ -265,12 +265,10 @@ extension SessionVault {
     case let own? where own.id == session.id || own.refresh != nil && own.refresh == session.refresh: break
     case let own? where own.id.isLocal && own.isRotated == nil:
       // Taken over and never used: an earlier version of the app has refreshed since.
-      guard let sent = own.refresh, let successor = session.refresh else { break }
-      let expired = StoredAccess(tokens.tokens.credential, lifetime: Lifetime(start: clock.now(), duration: .zero))
-      try await write(
-        .advance(
-          own.id,
-          RefreshedTokens(sent: sent, to: successor, access: session.access ?? expired, profile: session.profile)))
+      guard let sent = own.refresh, session.refresh != nil else { break }
+      var response = TokenResponse(tokens: tokens.tokens, profile: session.profile)
+      if session.access == nil { response.tokens.expiresIn = .zero }
+      try await write(.advance(own.id, RefreshedTokens(response, sent: sent, since: session.startedAt)))
     case _?:
       // The user has signed in since: what the app forgot to remove is revoked.
       guard entry.tombstone(of: session.id) == nil else { break }

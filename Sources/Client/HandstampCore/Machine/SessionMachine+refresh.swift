@@ -174,7 +174,7 @@ extension SessionMachine {
     timers[.answer] = nil
     let target = live.refresh?.target
     switch answer {
-    case .granted(let grant):
+    case .granted(var grant):
       // An ID that was made here is not the server's.
       guard grant.sessionID == nil || grant.sessionID == live.stored.id || live.stored.id.isLocal,
         live.stored.isOf(grant.profile?.id ?? grant.subject)
@@ -183,14 +183,12 @@ extension SessionMachine {
         self.live?.cause = .unusableTokens("they belong to another session", successor: nil)
         return unanswered(.over, entropy: entropy, at: now)
       }
-      var tokens = RefreshedTokens(grant, sent: sent, since: since, revokesRefreshTokens: revokesRefreshTokens)
       // An earlier answer to this refresh may have had no usable token.
       let failure = target.flatMap { objection(to: grant, for: $0) }
       self.live?.refresh?.failure = failure
-      if target != nil {
-        tokens.isExchanged = grant.isExchanged
-        tokens.setAside(for: failure == nil ? target : nil, keeping: live.access, since: since)
-      }
+      grant.revocation = grant.handle(revokesRefreshTokens: revokesRefreshTokens)
+      var tokens = RefreshedTokens(grant, sent: sent, since: since)
+      (tokens.target, tokens.servesTarget) = (target, failure == nil)
       return save(tokens)
     case .rejected(let reason) where target != nil: return targetRefused(.sessionEnded(reason), at: now)
     case .superseded where target != nil: return targetRefused(.storageOutdated, at: now)
@@ -223,7 +221,9 @@ extension SessionMachine {
       }
       // The current access token stays valid until it expires; the next attempt begins with the new refresh token.
       live?.refresh?.failure = .requestFailed(failure)
-      return save(RefreshedTokens(sent: sent, to: successor, access: access, profile: nil))
+      let tokens = TokenSet(access.credential, expiresIn: access.lifetime?.duration, refresh: successor)
+      let since = access.lifetime?.start ?? now
+      return save(RefreshedTokens(TokenResponse(tokens: tokens), sent: sent, since: since))
     }
     if case .configuration = cause, live?.refresh?.target != nil {
       return targetRefused(.requestFailed(cause), at: now)
@@ -267,9 +267,9 @@ extension SessionMachine {
       guard let session = entry.session, session.id == live.stored.id else {
         return continueRefresh(from: entry, at: now)
       }
-      self.live?.advanced(to: session, isNew: isNew && unsaved.targeted == nil, at: now)
+      self.live?.advanced(to: session, isNew: isNew && unsaved.target == nil, at: now)
       if let target = live.refresh?.target, live.refresh?.failure == nil {
-        self.live?.targeted[target] = unsaved.targeted
+        self.live?.targeted[target] = unsaved.access
       }
       if isNew, let failure = live.refresh?.failure {
         return [audit(.refresh, session, "unusable", at: now), .refreshed(session.id, failure)]
@@ -305,7 +305,7 @@ extension SessionMachine {
   ) -> [Effect] {
     guard let live else { return [.ignored] }
     self.live?.unsaved = unsaved
-    if isNew, unsaved.targeted == nil { self.live?.mintedAt = now }
+    if isNew, unsaved.target == nil { self.live?.mintedAt = now }
     if !isKeyed, let lock = live.refresh?.lock {
       self.live?.lockOfUnsaved = lock
       self.live?.refresh?.lock = nil

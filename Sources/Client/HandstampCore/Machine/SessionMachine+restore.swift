@@ -192,7 +192,8 @@ extension SessionMachine {
 
 extension SessionMachine.Live {
   var state: SessionState {
-    var facts = SignedIn(id: stored.id, profile: unsaved?.profile ?? stored.profile, startedAt: stored.startedAt.wall)
+    let profile = unsaved?.response.profile ?? stored.profile
+    var facts = SignedIn(id: stored.id, profile: profile, startedAt: stored.startedAt.wall)
     facts.upcomingEnd = upcomingEnd
     return .signedIn(facts)
   }

@@ -137,7 +137,7 @@ package struct SessionMachine: Sendable, Hashable {
     /// The credential in the vault, while its replacement could not be written.
     var credentialInVault: Credential?
 
-    var access: StoredAccess? { unsaved?.access ?? stored.access }
+    var access: StoredAccess? { unsaved?.ownAccess ?? stored.access }
     var lock: Operation? { refresh?.lock ?? lockOfUnsaved }
 
     /// Takes over the vault's session, except for activity that has not been reported to the vault.

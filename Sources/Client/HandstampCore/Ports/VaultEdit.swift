@@ -180,34 +180,26 @@ package enum VaultEdit: Sendable, Hashable {
   }
 }
 
-/// The tokens that a refresh brought, until they are stored.
+/// The response to a refresh, until it is stored.
 package struct RefreshedTokens: Sendable, Hashable {
+  /// The refresh token that was sent.
   package var sent: RefreshToken
-  package var successor: RefreshToken
-  package var access: StoredAccess
-  package var profile: Profile?
-  /// The ID token that came with it; `nil` keeps the former one.
-  var idToken: StoredIDToken?
-  /// The token for another target that came with the successor.
-  var targeted: StoredAccess?
-  /// Whether it was exchanged: the refresh token was not sent.
-  var isExchanged = false
-  /// That target; `nil` if the token does not serve it.
+  package var response: TokenResponse
+  /// When the request was sent: lifetimes count from then.
+  package var since: Moment
+  /// The other target that the access token was requested for; `nil` for the session's own.
   var target: TokenTarget?
-  /// Whether the server used the rotation key.
-  var usedKey: Bool
-  /// The handle that came with it, for a session without one.
-  var revocation: RevocationHandle?
+  /// Whether the access token serves that target.
+  var servesTarget = true
 
-  package init(
-    sent: RefreshToken, to successor: RefreshToken, access: StoredAccess, profile: Profile?, usedKey: Bool = false,
-    revocation: RevocationHandle? = nil
-  ) {
-    self.sent = sent
-    self.successor = successor
-    self.access = access
-    self.profile = profile
-    self.usedKey = usedKey
-    self.revocation = revocation
+  package init(_ response: TokenResponse, sent: RefreshToken, since: Moment) {
+    (self.response, self.sent, self.since) = (response, sent, since)
   }
+
+  package var successor: RefreshToken { response.tokens.refresh ?? sent }
+  package var access: StoredAccess { StoredAccess(response.tokens, since: since) }
+  /// The session's own; `nil` if it keeps the one that it has.
+  var ownAccess: StoredAccess? { target == nil ? access : nil }
+  /// The ID token that came with it; `nil` keeps the former one.
+  var idToken: StoredIDToken? { response.idToken.map { StoredIDToken($0, since: since) } }
 }

@@ -31,22 +31,22 @@ extension StoredSession {
   /// A refresh has succeeded: its tokens replace those that it sent, and nothing of it is pending.
   mutating func advance(with tokens: RefreshedTokens) {
     refresh = tokens.successor
-    if !tokens.isExchanged {
-      rotationKeys = rotationKeys.after(tokens.usedKey)
+    if !tokens.response.isExchanged {
+      rotationKeys = rotationKeys.after(tokens.response.acceptsRotationKey)
       isRotated = tokens.successor != tokens.sent || isRotated == true
     }
     // At a server without handles the refresh token itself ends the session: then the newest one is needed.
     if revocation?.secret == tokens.sent.secret {
       revocation = RevocationHandle(tokens.successor.secret)
     } else if revocation == nil {
-      revocation = tokens.revocation
+      revocation = tokens.response.revocation
     }
     pendingKey = nil
     attempt = nil
-    access = tokens.access
-    if let target = tokens.target, let access = tokens.targeted { keep(access, for: target) }
-    if let idToken = tokens.idToken { self.idToken = idToken }
-    if let profile = tokens.profile { self.profile = profile }
+    access = tokens.ownAccess ?? access
+    if let target = tokens.target, tokens.servesTarget { keep(tokens.access, for: target) }
+    idToken = tokens.idToken ?? idToken
+    profile = tokens.response.profile ?? profile
   }
 
   /// The server has replaced the credential. If the former one is the revocation handle as well, so is the new one.

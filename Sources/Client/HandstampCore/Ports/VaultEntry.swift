@@ -112,9 +112,7 @@ extension StoredSession {
     self.init(
       id: id, profile: grant.profile, refresh: grant.tokens.refresh,
       revocation: grant.handle(revokesRefreshTokens: revokesRefreshTokens),
-      access: StoredAccess(
-        grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
-      startedAt: now, activeAt: now, isRemembered: isRemembered,
+      access: StoredAccess(grant.tokens, since: now), startedAt: now, activeAt: now, isRemembered: isRemembered,
       rotationKeys: RotationKeyUse.unknown.after(grant.acceptsRotationKey), issuer: issuer ?? grant.issuer)
     idToken = grant.idToken.map { StoredIDToken($0, since: now) }
   }
@@ -178,6 +176,10 @@ package struct StoredAccess: Sendable, Hashable {
   }
 
   package init(token: AccessToken, lifetime: Lifetime?) { self.init(.accessToken(token), lifetime: lifetime) }
+
+  init(_ tokens: TokenSet, since start: Moment) {
+    self.init(tokens.credential, lifetime: tokens.expiresIn.map { Lifetime(start: start, duration: $0) })
+  }
 
   /// The access token; `nil` for cookies.
   package var token: AccessToken? { credential.token }

@@ -72,13 +72,15 @@ public struct TokenSet: Sendable, Hashable {
   public var refresh: RefreshToken?
 
   public init(access: AccessToken, expiresIn: Duration? = nil, refresh: RefreshToken? = nil) {
-    credential = .accessToken(access)
-    self.expiresIn = expiresIn
-    self.refresh = refresh
+    self.init(.accessToken(access), expiresIn: expiresIn, refresh: refresh)
   }
 
   /// Cookies. No refresh replaces them, and each carries its own expiry date.
   public init(cookies: Secret) { credential = .cookies(cookies) }
+
+  package init(_ credential: Credential, expiresIn: Duration?, refresh: RefreshToken?) {
+    (self.credential, self.expiresIn, self.refresh) = (credential, expiresIn, refresh)
+  }
 
   /// The access token; `nil` for cookies.
   public var access: AccessToken? { credential.token }

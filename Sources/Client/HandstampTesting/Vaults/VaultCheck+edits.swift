@@ -8,9 +8,7 @@ extension VaultCheck {
     let session = VaultSamples.session()
     let conditional: [VaultEdit] = [
       .prepare(session.id, holding: RefreshToken("t"), key: try key(1)),
-      .advance(
-        session.id,
-        RefreshedTokens(sent: RefreshToken("t"), to: RefreshToken("u"), access: VaultSamples.access(), profile: nil)),
+      .advance(session.id, VaultSamples.refreshed(RefreshToken("t"), to: RefreshToken("u"))),
       .renew(session.id, holding: VaultSamples.access().credential, with: VaultSamples.access("new")),
       .identify(session.id, Profile(id: AccountID("ada"), name: "Ada")),
       .end(session.id, holding: nil, reason: .revoked, at: VaultSamples.moment()),
@@ -60,14 +58,11 @@ extension VaultCheck {
     let stale = RefreshToken("s1-refresh-9")
     let stranger = SessionID("someone")
     let moment = VaultSamples.moment(9)
-    let access = VaultSamples.access("late")
     let edits: [VaultEdit] = [
       .prepare(session.id, holding: stale, key: try key(1)),
       .prepare(stranger, holding: RefreshToken("s1-refresh-0"), key: try key(1)),
-      .advance(session.id, RefreshedTokens(sent: stale, to: RefreshToken("n"), access: access, profile: nil)),
-      .advance(
-        stranger,
-        RefreshedTokens(sent: RefreshToken("s1-refresh-0"), to: RefreshToken("n"), access: access, profile: nil)),
+      .advance(session.id, VaultSamples.refreshed(stale, to: RefreshToken("n"), "late")),
+      .advance(stranger, VaultSamples.refreshed(RefreshToken("s1-refresh-0"), to: RefreshToken("n"), "late")),
       .end(session.id, holding: stale, reason: .rejected, at: moment),
       .end(stranger, holding: nil, reason: .revoked, at: moment),
       .touch(stranger, at: moment),
@@ -87,8 +82,7 @@ extension VaultCheck {
     _ = try await done(vault, .begin(session), "a sign-in is stored")
     _ = try await done(vault, .prepare(session.id, holding: token, key: try key(1)), "a key is stored")
     let edit = VaultEdit.advance(
-      session.id,
-      RefreshedTokens(sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"), profile: nil))
+      session.id, VaultSamples.refreshed(token, to: RefreshToken("s1-refresh-1"), "new"))
     let entry = try await done(vault, edit, "a successor is stored")
     var expected = session
     expected.refresh = RefreshToken("s1-refresh-1")

@@ -47,11 +47,9 @@ extension VaultCheck {
     case 1, 2: return .prepare(session.id, holding: token, key: key)
     case 3, 4:
       let successor = RefreshToken("\(session.id)-refresh-\(random.next() % 8)")
-      return .advance(
-        session.id,
-        RefreshedTokens(
-          sent: token, to: successor, access: VaultSamples.access("\(random.next() % 8)"), profile: nil,
-          usedKey: draw([true, false])))
+      var tokens = VaultSamples.refreshed(token, to: successor, "\(random.next() % 8)")
+      tokens.response.acceptsRotationKey = draw([true, false])
+      return .advance(session.id, tokens)
     case 5:
       return .end(session.id, holding: draw([nil, token]), reason: .revoked, at: moment, steps: ["jar", "store"])
     case 6: return .signOut(.signedOut, at: moment, steps: draw([[], ["store"]]), isLate: draw([true, false]))

@@ -19,6 +19,14 @@ package enum VaultSamples {
       token: AccessToken("\(name)-token"), lifetime: Lifetime(start: moment(), duration: .seconds(600)))
   }
 
+  /// A response with ``access(_:)`` to a refresh with `sent`.
+  package static func refreshed(
+    _ sent: RefreshToken, to next: RefreshToken?, _ name: String = "access"
+  ) -> RefreshedTokens {
+    let tokens = TokenSet(access(name).credential, expiresIn: .seconds(600), refresh: next)
+    return RefreshedTokens(TokenResponse(tokens: tokens), sent: sent, since: moment())
+  }
+
   /// Cookies that differ by `value`.
   package static func cookies(_ value: String) -> StoredAccess {
     StoredAccess(.cookies(Secret("id=\(value)")))

@@ -48,10 +48,7 @@ import Testing
       case "again": .begin(phone.session)
       case "prepare": .prepare(phone.session.id, holding: token, key: key)
       case "advance":
-        .advance(
-          phone.session.id,
-          RefreshedTokens(sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("n"), profile: nil)
-        )
+        .advance(phone.session.id, VaultSamples.refreshed(token, to: RefreshToken("s1-refresh-1"), "n"))
       case "end": .end(phone.session.id, holding: token, reason: .rejected, at: VaultSamples.moment(5))
       default: .signOut(.signedOut, at: VaultSamples.moment(5))
       }

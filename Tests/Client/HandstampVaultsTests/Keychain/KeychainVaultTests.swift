@@ -50,9 +50,7 @@ import Testing
     }
     let key = try #require(phone.accessItems.first?.key)
     let before = phone.device.calls.count
-    let tokens = RefreshedTokens(
-      sent: RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"),
-      profile: nil)
+    let tokens = VaultSamples.refreshed(RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"), "new")
     _ = try done(await vault.edit(.advance(phone.session.id, tokens)))
     #expect(phone.accessItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
     for call in phone.device.calls.dropFirst(before) {
@@ -114,9 +112,7 @@ import Testing
     _ = try done(await vault.edit(.prepare(phone.session.id, holding: RefreshToken("s1-refresh-0"), key: key)))
     let advance = VaultEdit.advance(
       phone.session.id,
-      RefreshedTokens(
-        sent: RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"),
-        profile: nil))
+      VaultSamples.refreshed(RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"), "new"))
     _ = try done(await vault.edit(advance))
     _ = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     let refreshKey = try #require(phone.refreshItems.first?.key)
