@@ -59,23 +59,6 @@ package struct FieldReader {
 
   package init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
-  /// Stores what was read; `false` if that is nothing.
-  static func set<Value>(_ place: inout Value?, _ value: Value?) -> Bool {
-    place = value
-    return value != nil
-  }
-
-  /// Passes every field of `bytes` to `body`. Returns `false` if the bytes are not fields, or if `body` does.
-  package static func fields(_ bytes: UnsafeRawBufferPointer, _ body: (UInt8, UnsafeRawBufferPointer) -> Bool) -> Bool {
-    var reader = FieldReader(bytes)
-    while !reader.rest.isEmpty {
-      guard let tag = reader.number(UInt8.self), let length = reader.number(UInt32.self),
-        let value = reader.take(Int(length)), body(tag, value)
-      else { return false }
-    }
-    return true
-  }
-
   package var isAtEnd: Bool { rest.isEmpty }
 
   package mutating func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
@@ -90,11 +73,72 @@ package struct FieldReader {
     return taken
   }
 
+  /// The whole of `bytes` as a number, or `nil` if it is longer or shorter.
+  static func number<Number: FixedWidthInteger>(of bytes: UnsafeRawBufferPointer) -> Number? {
+    var reader = FieldReader(bytes)
+    let number = reader.number(Number.self)
+    return reader.isAtEnd ? number : nil
+  }
+
+  /// The whole of `bytes` as two numbers, or `nil` if it is longer or shorter.
+  static func numbers(_ bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64)? {
+    var reader = FieldReader(bytes)
+    guard let first = reader.number(UInt64.self), let second = reader.number(UInt64.self), reader.isAtEnd else {
+      return nil
+    }
+    return (first, second)
+  }
+
   /// The whole of `bytes` as text, or `nil` if it is not UTF-8.
   package static func text(_ bytes: UnsafeRawBufferPointer) -> String? {
     let text = String(decoding: bytes, as: UTF8.self)
     return text.utf8.elementsEqual(bytes) ? text : nil
   }
+}
+
+/// The fields in untrusted bytes. Of several with one tag the last counts, unless the tag has a list, but each has to be valid.
+struct StoredFields {
+  private let bytes: UnsafeRawBufferPointer
+
+  init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+  /// - Throws: ``VaultError/corrupt`` if the bytes are not fields, or `read` returns `nil`.
+  func all<Value>(
+    _ tag: UInt8, _ read: (UnsafeRawBufferPointer) throws(VaultError) -> Value?
+  ) throws(VaultError) -> [Value] {
+    var reader = FieldReader(bytes)
+    var values: [Value] = []
+    while !reader.isAtEnd {
+      guard let found = reader.number(UInt8.self), let length = reader.number(UInt32.self),
+        let content = reader.take(Int(length))
+      else { throw .corrupt }
+      guard found == tag else { continue }
+      guard let value = try read(content) else { throw .corrupt }
+      values.append(value)
+    }
+    return values
+  }
+
+  /// As ``all(_:_:)``, of fields that consist of fields.
+  func nested<Value>(
+    _ tag: UInt8, _ read: (StoredFields) throws(VaultError) -> Value
+  ) throws(VaultError) -> [Value] {
+    try all(tag) { (content) throws(VaultError) -> Value? in try read(StoredFields(content)) }
+  }
+
+  func one<Value>(_ tag: UInt8, _ read: (UnsafeRawBufferPointer) -> Value?) throws(VaultError) -> Value? {
+    try all(tag, read).last
+  }
+
+  /// - Throws: ``VaultError/corrupt`` also without the field.
+  func need<Value>(_ tag: UInt8, _ read: (UnsafeRawBufferPointer) -> Value?) throws(VaultError) -> Value {
+    guard let value = try one(tag, read) else { throw .corrupt }
+    return value
+  }
+
+  func secret(_ tag: UInt8) throws(VaultError) -> Secret? { try one(tag) { Secret(bytes: $0) } }
+  func text(_ tag: UInt8) throws(VaultError) -> String? { try one(tag, FieldReader.text) }
+  func flag(_ tag: UInt8) throws(VaultError) -> Bool { try one(tag) { $0.elementsEqual([1]) } ?? false }
 }
 
 /// Overwrites `bytes` with zeroes, in a way that is not optimized away. The array must be uniquely referenced.

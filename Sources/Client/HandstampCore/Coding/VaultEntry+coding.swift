@@ -54,44 +54,26 @@ extension VaultEntry {
   /// Returns `nil` unless `fields` are the fields of an entry.
   package init?(revision: UInt64, fields: UnsafeRawBufferPointer) {
     self.init(revision: revision)
-    let isEntry = FieldReader.fields(fields) { tag, value in
-      switch tag {
-      case 1: return FieldReader.set(&session, StoredSession(fields: value))
-      case 2:
-        guard let tombstone = Tombstone(fields: value) else { return false }
-        tombstones.append(tombstone)
-      case 3:
+    let fields = StoredFields(fields)
+    do throws(VaultError) {
+      session = try fields.nested(1, StoredSession.init).last
+      tombstones = try fields.nested(2, Tombstone.init)
+      auditHead = try fields.one(3) { value in
         var reader = FieldReader(value)
         guard let sequence = reader.number(UInt64.self), let code = reader.take(AuditCode.byteCount), reader.isAtEnd
-        else { return false }
-        auditHead = AuditCode(code).map { AuditHead(sequence: sequence, code: $0) }
-      case 4: return FieldReader.set(&signIn, PendingSignIn(fields: value))
-      default: break
+        else { return nil }
+        return AuditCode(code).map { AuditHead(sequence: sequence, code: $0) }
       }
-      return true
-    }
-    if !isEntry { return nil }
+      signIn = try fields.nested(4, PendingSignIn.init).last
+    } catch { return nil }
   }
 }
 
 extension PendingSignIn {
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var (key, purpose, startedAt): (RotationKey?, UInt64?, Int64?)
-    let isSignIn = FieldReader.fields(fields) { tag, value in
-      var reader = FieldReader(value)
-      switch tag {
-      case 1: return FieldReader.set(&key, RotationKey(bytes: value))
-      case 2:
-        purpose = reader.number()
-        return purpose != nil && reader.isAtEnd
-      case 3:
-        startedAt = reader.number()
-        return startedAt != nil && reader.isAtEnd
-      default: return true
-      }
-    }
-    guard isSignIn, let key, let purpose, let startedAt else { return nil }
-    self.init(key: key, purpose: purpose, startedAt: UnixTime(milliseconds: startedAt))
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    try self.init(
+      key: fields.need(1) { RotationKey(bytes: $0) }, purpose: fields.need(2, FieldReader.number(of:)),
+      startedAt: UnixTime(milliseconds: fields.need(3, FieldReader.number(of:))))
   }
 }
 
@@ -124,60 +106,25 @@ extension StoredSession {
     }
   }
 
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var id: String?
-    var profile: Profile?
-    var refresh: RefreshToken?
-    var pendingKey: RotationKey?
-    var attempt: RefreshAttempt?
-    var revocation: RevocationHandle?
-    var access: StoredAccess?
-    var startedAt: Moment?
-    var activeAt: Moment?
-    var rotationKeys = RotationKeyUse.unknown
-    var isRotated: Bool?
-    var issuer: String?
-    var idToken: StoredIDToken?
-    var targeted: [TokenTarget: StoredAccess] = [:]
-    let isSession = FieldReader.fields(fields) { tag, value in
-      switch tag {
-      case 1: return FieldReader.set(&id, FieldReader.text(value))
-      case 2: return FieldReader.set(&profile, Profile(fields: value))
-      case 3: refresh = RefreshToken(Secret(bytes: value))
-      case 4: return FieldReader.set(&pendingKey, RotationKey(bytes: value))
-      case 5: revocation = RevocationHandle(Secret(bytes: value))
-      case 6: return FieldReader.set(&access, StoredAccess(fields: value))
-      case 7: return FieldReader.set(&startedAt, Moment(fields: value))
-      case 8: return FieldReader.set(&activeAt, Moment(fields: value))
-      case 9: return FieldReader.set(&attempt, RefreshAttempt(fields: value))
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    try self.init(
+      id: SessionID(fields.need(1, FieldReader.text)), profile: fields.nested(2, Profile.init).last,
+      refresh: fields.secret(3).map { RefreshToken($0) }, pendingKey: fields.one(4) { RotationKey(bytes: $0) },
+      attempt: fields.nested(9, RefreshAttempt.init).last, revocation: fields.secret(5).map { RevocationHandle($0) },
+      access: fields.nested(6, StoredAccess.init).last, startedAt: fields.need(7, Moment.init(fields:)),
+      activeAt: fields.need(8, Moment.init(fields:)),
       // A value of a later version counts as none: then no repeat is free.
-      case 10: rotationKeys = (value.first.flatMap { RotationKeyUse(rawValue: $0) }) ?? .ignored
-      case 11: isRotated = !value.elementsEqual([0])
-      case 12: return FieldReader.set(&issuer, FieldReader.text(value))
-      case 13: return FieldReader.set(&idToken, StoredIDToken(fields: value))
-      case 14:
-        var (target, access): (TokenTarget?, StoredAccess?)
-        let isToken = FieldReader.fields(value) { tag, value in
-          switch tag {
-          case 1: return FieldReader.set(&target, TokenTarget(fields: value))
-          case 2: return FieldReader.set(&access, StoredAccess(fields: value))
-          default: return true
-          }
-        }
-        guard isToken, let target, let access else { return false }
-        targeted[target] = access
-      default: break
-      }
-      return true
-    }
-    guard isSession, let id, let startedAt, let activeAt else { return nil }
-    self.init(
-      id: SessionID(id), profile: profile, refresh: refresh, pendingKey: pendingKey, attempt: attempt,
-      revocation: revocation,
-      access: access, startedAt: startedAt, activeAt: activeAt, rotationKeys: rotationKeys, isRotated: isRotated,
-      issuer: issuer)
-    self.idToken = idToken
-    self.targeted = targeted
+      rotationKeys: fields.one(10) { $0.first.flatMap { RotationKeyUse(rawValue: $0) } ?? .ignored } ?? .unknown,
+      isRotated: fields.one(11) { !$0.elementsEqual([0]) }, issuer: fields.text(12))
+    idToken = try fields.nested(13, StoredIDToken.init).last
+    targeted = Dictionary(try fields.nested(14, StoredSession.targeted)) { $1 }
+  }
+
+  private static func targeted(_ fields: StoredFields) throws(VaultError) -> (TokenTarget, StoredAccess) {
+    guard let target = try fields.nested(1, TokenTarget.init).last,
+      let access = try fields.nested(2, StoredAccess.init).last
+    else { throw .corrupt }
+    return (target, access)
   }
 }
 
@@ -192,21 +139,8 @@ extension TokenTarget {
     if let audience { writer.field(3, audience) }
   }
 
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var scopes: [String] = []
-    var (resource, audience): (String?, String?)
-    let isTarget = FieldReader.fields(fields) { tag, value in
-      guard (1...3).contains(tag) else { return true }
-      guard let text = FieldReader.text(value) else { return false }
-      switch tag {
-      case 1: scopes.append(text)
-      case 2: resource = text
-      default: audience = text
-      }
-      return true
-    }
-    guard isTarget else { return nil }
-    self.init(scopes: scopes, resource: resource, audience: audience)
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    try self.init(scopes: fields.all(1, FieldReader.text), resource: fields.text(2), audience: fields.text(3))
   }
 }
 
@@ -216,30 +150,18 @@ extension StoredIDToken {
     StoredAccess(token: AccessToken(secret), lifetime: lifetime).write(to: &writer)
   }
 
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    guard let stored = StoredAccess(fields: fields), let token = stored.token, let lifetime = stored.lifetime else {
-      return nil
-    }
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    let stored = try StoredAccess(fields)
+    guard let token = stored.token, let lifetime = stored.lifetime else { throw .corrupt }
     self.init(token.secret, lifetime: lifetime)
   }
 }
 
 extension Profile {
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var id: String?
-    var name: String?
-    var isAnonymous = false
-    let isProfile = FieldReader.fields(fields) { tag, value in
-      switch tag {
-      case 1: return FieldReader.set(&id, FieldReader.text(value))
-      case 2: return FieldReader.set(&name, FieldReader.text(value))
-      case 3: isAnonymous = value.elementsEqual([1])
-      default: break
-      }
-      return true
-    }
-    guard isProfile, let id, let name else { return nil }
-    self.init(id: AccountID(id), name: name, isAnonymous: isAnonymous)
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    try self.init(
+      id: AccountID(fields.need(1, FieldReader.text)), name: fields.need(2, FieldReader.text),
+      isAnonymous: fields.flag(3))
   }
 }
 
@@ -253,25 +175,13 @@ extension StoredAccess {
     if case .cookies = credential { writer.field(4, [1]) }
   }
 
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var secret: Secret?
-    var isCookies = false
-    var start: Moment?
-    var duration: Duration?
-    let isAccess = FieldReader.fields(fields) { tag, value in
-      switch tag {
-      case 1: secret = Secret(bytes: value)
-      case 2: return FieldReader.set(&start, Moment(fields: value))
-      case 3: return FieldReader.set(&duration, Duration(fields: value))
-      case 4: isCookies = value.elementsEqual([1])
-      default: break
-      }
-      return true
-    }
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    let secret = try fields.need(1) { Secret(bytes: $0) }
+    let (start, duration) = (try fields.one(2, Moment.init(fields:)), try fields.one(3, Duration.init(fields:)))
     // An incomplete lifetime is an error: a token without an end would be used for too long.
-    guard isAccess, let secret, (start == nil) == (duration == nil) else { return nil }
+    guard (start == nil) == (duration == nil) else { throw .corrupt }
     let lifetime = start.flatMap { start in duration.map { Lifetime(start: start, duration: $0) } }
-    self.init(isCookies ? .cookies(secret) : .accessToken(AccessToken(secret)), lifetime: lifetime)
+    self.init(try fields.flag(4) ? .cookies(secret) : .accessToken(AccessToken(secret)), lifetime: lifetime)
   }
 }
 
@@ -297,46 +207,15 @@ extension RefreshAttempt {
     }
   }
 
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var since: Moment?
-    var process: Int32?
-    var readings: [Moment] = []
-    var first: Moment?
-    var limit: Duration?
-    var (startedAt, namespace): (UInt64?, UInt64?)
-    var isOver = false
-    var lock: FileIdentity?
-    let isAttempt = FieldReader.fields(fields) { tag, value in
-      switch tag {
-      case 1: return FieldReader.set(&since, Moment(fields: value))
-      case 2:
-        var reader = FieldReader(value)
-        process = reader.number()
-        return process != nil && reader.isAtEnd
-      case 3:
-        guard let reading = Moment(fields: value) else { return false }
-        readings.append(reading)
-      case 4: return FieldReader.set(&first, Moment(fields: value))
-      case 5: return FieldReader.set(&limit, Duration(fields: value))
-      case 6:
-        var reader = FieldReader(value)
-        (startedAt, namespace) = (reader.number(), reader.number())
-        return namespace != nil && reader.isAtEnd
-      case 7: isOver = value.elementsEqual([1])
-      case 9:
-        var reader = FieldReader(value)
-        guard let device = reader.number(UInt64.self), let number = reader.number(UInt64.self) else { return false }
-        lock = FileIdentity(device: device, number: number)
-        return reader.isAtEnd
-      default: break
-      }
-      return true
-    }
-    guard isAttempt, let since, let process, let limit else { return nil }
-    self.init(
-      since: since, sender: ProcessIdentity(id: process, startedAt: startedAt, namespace: namespace), first: first,
-      limit: limit, isOver: isOver, readings: readings)
-    self.lock = lock
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    let process = try fields.one(6, FieldReader.numbers)
+    try self.init(
+      since: fields.need(1, Moment.init(fields:)),
+      sender: ProcessIdentity(
+        id: fields.need(2, FieldReader.number(of:)), startedAt: process?.0, namespace: process?.1),
+      first: fields.one(4, Moment.init(fields:)), limit: fields.need(5, Duration.init(fields:)), isOver: fields.flag(7),
+      readings: fields.all(3, Moment.init(fields:)))
+    lock = try fields.one(9, FieldReader.numbers).map { FileIdentity(device: $0.0, number: $0.1) }
   }
 }
 
@@ -358,41 +237,21 @@ extension Tombstone {
     if let provider = reason.provider { writer.field(9, provider) }
   }
 
-  fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var session: String?
-    var account: String?
-    var steps: [String] = []
-    var reason: EndReason?
-    var endedAt: Moment?
-    var revocation: RevocationHandle?
-    var delay: DeliveryDelay?
-    var (issuer, provider): (String?, String?)
-    let isTombstone = FieldReader.fields(fields) { tag, value in
-      switch tag {
-      case 1: return FieldReader.set(&session, FieldReader.text(value))
-      // A reason of a newer program: the session has ended all the same.
-      case 2: reason = FieldReader.text(value).flatMap(EndReason.init(rawValue:)) ?? .rejected
-      case 3: return FieldReader.set(&endedAt, Moment(fields: value))
-      case 4: revocation = RevocationHandle(Secret(bytes: value))
-      case 5: return FieldReader.set(&account, FieldReader.text(value))
-      case 6:
-        guard let step = FieldReader.text(value) else { return false }
-        steps.append(step)
-      case 7:
-        var reader = FieldReader(value)
-        guard let attempts = reader.number(UInt32.self), let rest = reader.take(value.count - 4),
-          let last = Moment(fields: rest)
-        else { return false }
-        delay = DeliveryDelay(attempts: Int(attempts), last: last)
-      case 8: return FieldReader.set(&issuer, FieldReader.text(value))
-      case 9: provider = FieldReader.text(value)
-      default: break
-      }
-      return true
+  fileprivate init(_ fields: StoredFields) throws(VaultError) {
+    // A reason of a newer program: the session has ended all the same.
+    let reason = try fields.need(2) { FieldReader.text($0).flatMap(EndReason.init(rawValue:)) ?? .rejected }
+    let delay = try fields.one(7) { value -> DeliveryDelay? in
+      var reader = FieldReader(value)
+      guard let attempts = reader.number(UInt32.self), let rest = reader.take(value.count - 4),
+        let last = Moment(fields: rest)
+      else { return nil }
+      return DeliveryDelay(attempts: Int(attempts), last: last)
     }
-    guard isTombstone, let session, let reason, let endedAt else { return nil }
-    self.init(
-      session: SessionID(session), reason: reason.at(provider), endedAt: endedAt, revocation: revocation,
-      account: account.map { AccountID($0) }, issuer: issuer, delay: delay, steps: steps)
+    try self.init(
+      session: SessionID(fields.need(1, FieldReader.text)),
+      reason: reason.at(fields.one(9) { .some(FieldReader.text($0)) } ?? nil),
+      endedAt: fields.need(3, Moment.init(fields:)),
+      revocation: fields.secret(4).map { RevocationHandle($0) }, account: fields.text(5).map { AccountID($0) },
+      issuer: fields.text(8), delay: delay, steps: fields.all(6, FieldReader.text))
   }
 }
