@@ -269,8 +269,8 @@ public struct OAuthBackend: Backend {
     }
     if let person = answer.profile, person.id.namesSomebody {
       // A guest has no name.
-      let name = person.name.isShown || person.is_anonymous == true ? person.name : person.id.rawValue
-      return Profile(id: person.id, name: name, isAnonymous: person.is_anonymous ?? false)
+      let name = person.name.isShown || person.isAnonymous ? person.name : person.id.rawValue
+      return person.named(name)
     }
     guard asksForUser, let endpoint = metadata.userInfoEndpoint else { return nil }
     return try await userInfo(answer.access_token, at: endpoint)

@@ -21,7 +21,7 @@ extension TokenResponse {
     self.init(
       tokens: answer.tokens,
       sessionID: answer.session_id,
-      profile: answer.profile.map { Profile(id: $0.id, name: $0.name, isAnonymous: $0.is_anonymous ?? false) },
+      profile: answer.profile,
       revocation: answer.revocation_handle.map { RevocationHandle($0) })
   }
 }
@@ -42,17 +42,13 @@ extension RefreshResult {
       return
     }
     let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
-    guard response.status == 400 || response.status == 401, refusal?.error == "invalid_grant" else {
+    guard response.status == 400 || response.status == 401, let refusal, refusal.error == "invalid_grant" else {
       let server = RequestError.ServerResponse(
         response, error: refusal?.error, detail: refusal?.error_description)
       self = .noDecision(RequestError(server), retryAfter: response.retryDelay())
       return
     }
-    if refusal?.error_code == "superseded" {
-      self = .superseded
-    } else {
-      self = .rejected(EndReason(reported: refusal?.reason, at: refusal?.provider))
-    }
+    self.init(end: refusal)
   }
 }
 

@@ -24,6 +24,15 @@ public enum RefreshResult: Sendable, Hashable {
   case noDecision(RequestError, retryAfter: Duration? = nil)
 }
 
+extension RefreshResult {
+  /// The end that Handstamp's own server reports, of the session or of this refresh token alone.
+  package init(end refusal: TokenRefusal) {
+    self =
+      refusal.error_code == "superseded"
+      ? .superseded : .rejected(EndReason(reported: refusal.reason, at: refusal.provider))
+  }
+}
+
 /// The server's response to a revocation.
 public enum RevocationResult: Sendable, Hashable {
   /// The session has ended at the server, or the server knows no such session.

@@ -1,9 +1,9 @@
 /// The response of a token endpoint (RFC 6749 section 5.1), with the additions of Handstamp's server and of others.
 package struct TokenResponseBody: Decodable, Sendable {
-  package struct Person: Decodable, Sendable {
-    package var id: AccountID
-    package var name: String
-    package var is_anonymous: Bool?
+  private struct Person: Decodable {
+    var id: AccountID
+    var name: String
+    var is_anonymous: Bool?
   }
   package var access_token: String
   /// `nil` if it is missing, which RFC 6749 does not allow.
@@ -16,7 +16,7 @@ package struct TokenResponseBody: Decodable, Sendable {
   /// Handstamp's addition, as the next three.
   package var session_id: SessionID?
   package var revocation_handle: String?
-  package var profile: Person?
+  package var profile: Profile?
   /// Whether the request's rotation key was used.
   package var handstamp_rotation_key: Bool?
 
@@ -47,7 +47,8 @@ package struct TokenResponseBody: Decodable, Sendable {
     // Other servers may use these names differently.
     session_id = values.word(.session_id).map { SessionID($0) }
     revocation_handle = values.word(.revocation_handle)
-    profile = try? values.decodeIfPresent(Person.self, forKey: .profile)
+    let person = try? values.decodeIfPresent(Person.self, forKey: .profile)
+    profile = person.map { Profile(id: $0.id, name: $0.name, isAnonymous: $0.is_anonymous ?? false) }
     handstamp_rotation_key = try? values.decodeIfPresent(Bool.self, forKey: .handstamp_rotation_key)
   }
 

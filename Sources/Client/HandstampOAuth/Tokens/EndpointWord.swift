@@ -79,15 +79,7 @@ extension RefreshResult {
       self = .noDecision(RequestError(response, refusal, at: now), retryAfter: response.retryDelay())
       return
     }
-    guard isOwn else {
-      self = .rejected(.rejected)
-      return
-    }
-    if refusal.error_code == "superseded" {
-      self = .superseded
-    } else {
-      self = .rejected(EndReason(reported: refusal.reason, at: refusal.provider))
-    }
+    self = isOwn ? RefreshResult(end: refusal) : .rejected(.rejected)
   }
 
   /// Maps a response that is neither tokens nor a refusal. A new refresh token in it may be the only valid one.
