@@ -9,6 +9,7 @@ import HandstampSupport
 struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// The claims of a genuine token.
   struct Claims: Sendable, Hashable {
+    var issuer: String
     var account: AccountID
     var session: SessionID
     /// The client that it was issued to.
@@ -27,6 +28,8 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var context: String?
     var id: String
     var issuedAt: UnixTime
+    /// `nbf`: this server writes none; other signers with its keys may (RFC 7519 section 4.1.5).
+    var validFrom: UnixTime?
     var expiresAt: UnixTime
 
     /// Whether the client got it for itself: its subject is the client, and no account (RFC 9068 section 2.2).
@@ -34,7 +37,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   }
 
   private let signers: TokenSigners
-  private let verified = VerifiedTokens<Payload>()
+  private let verified = VerifiedTokens<Claims>()
   private let issuer: String
   private let audience: String
   private let client: String
@@ -91,51 +94,37 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, TokenError> {
     let claims =
       token.utf8.count <= CompactJWS.longest
-      ? verified.claims(of: Array(token.utf8)) { signers.claims(of: token).flatMap(Payload.init) } : nil
+      ? verified.claims(of: Array(token.utf8)) { signers.claims(of: token).flatMap(Claims.init) } : nil
     guard let claims,
-      claims.iss == issuer, audience == nil || claims.aud == audience
+      claims.issuer == issuer, audience == nil || claims.audience == audience
     else { return .failure(.invalid) }
-    let end = UnixTime(seconds: claims.exp)
-    guard now < end else { return .failure(.expired) }
-    // This server writes no `nbf`; other signers with its keys may (RFC 7519 section 4.1.5).
-    guard claims.nbf.map({ UnixTime(seconds: $0) <= now }) ?? true else { return .failure(.invalid) }
-    return .success(
-      Claims(
-        account: AccountID(claims.sub), session: SessionID(claims.sid), client: claims.client_id, scope: claims.scope,
-        audience: claims.aud, thumbprint: claims.thumbprint,
-        authenticatedAt: claims.auth_time.map { UnixTime(seconds: $0) }, methods: claims.amr, context: claims.acr,
-        id: claims.jti,
-        issuedAt: UnixTime(seconds: claims.iat), expiresAt: end))
+    guard now < claims.expiresAt else { return .failure(.expired) }
+    guard claims.validFrom.map({ $0 <= now }) ?? true else { return .failure(.invalid) }
+    return .success(claims)
   }
 
   var description: String { "access tokens of \(issuer)" }
   var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
+}
 
-  /// The claims as written. Each member has its type, or the token is not valid.
-  private struct Payload: Sendable {
-    var iss, sub, aud, sid, client_id, jti: String
-    var exp, iat: Int64
-    var nbf, auth_time: Int64?
-    var scope, thumbprint, acr: String?
-    var amr: [String]
-
-    init?(_ json: JSONValue) {
-      guard let iss = json["iss"]?.string, let sub = json["sub"]?.string, let aud = json["aud"]?.string,
-        let sid = json["sid"]?.string, let client = json["client_id"]?.string, let jti = json["jti"]?.string,
-        let exp = json["exp"]?.integer, let iat = json["iat"]?.integer
-      else { return nil }
-      let (nbf, authTime, scope, cnf) = (json["nbf"], json["auth_time"], json["scope"], json["cnf"])
-      guard nbf == nil || nbf?.integer != nil, authTime == nil || authTime?.integer != nil,
-        scope == nil || scope?.string != nil, json["acr"] == nil || json["acr"]?.string != nil,
-        cnf == nil || cnf?["jkt"]?.string != nil
-      else { return nil }
-      (self.iss, self.sub, self.aud, self.sid, client_id, self.jti) = (iss, sub, aud, sid, client, jti)
-      (self.exp, self.iat, self.nbf, auth_time) = (exp, iat, nbf?.integer, authTime?.integer)
-      self.scope = scope?.string
-      acr = json["acr"]?.string
-      amr = json["amr"]?.array?.compactMap(\.string) ?? []
-      thumbprint = cnf?["jkt"]?.string
-    }
+extension AccessTokens.Claims {
+  /// Each member has its type, or the token is not valid.
+  init?(_ json: JSONValue) {
+    guard let issuer = json["iss"]?.string, let account = json["sub"]?.string, let audience = json["aud"]?.string,
+      let session = json["sid"]?.string, let client = json["client_id"]?.string, let id = json["jti"]?.string,
+      let end = json["exp"]?.integer, let issued = json["iat"]?.integer
+    else { return nil }
+    let (nbf, authTime, scope, acr) = (json["nbf"], json["auth_time"], json["scope"], json["acr"])
+    let thumbprint = json["cnf"]?["jkt"]?.string
+    guard nbf == nil || nbf?.integer != nil, authTime == nil || authTime?.integer != nil,
+      scope == nil || scope?.string != nil, acr == nil || acr?.string != nil, json["cnf"] == nil || thumbprint != nil
+    else { return nil }
+    self.init(
+      issuer: issuer, account: AccountID(account), session: SessionID(session), client: client, scope: scope?.string,
+      audience: audience, thumbprint: thumbprint, authenticatedAt: authTime?.integer.map { UnixTime(seconds: $0) },
+      methods: json["amr"]?.array?.compactMap(\.string) ?? [], context: acr?.string, id: id,
+      issuedAt: UnixTime(seconds: issued), validFrom: nbf?.integer.map { UnixTime(seconds: $0) },
+      expiresAt: UnixTime(seconds: end))
   }
 }
 
