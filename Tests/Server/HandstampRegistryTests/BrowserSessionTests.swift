@@ -291,7 +291,7 @@ struct Desk {
     let later = start.advanced(by: .seconds(20))
     let item = try #require(try await desk.registry.dueJobs(LogoutJob.self, at: later, limit: 9).first)
     let other = try await desk.registry.claim(item, as: LogoutJob.self, until: later, now: later)
-    #expect(other?.job.attempts == 2)
+    #expect(other?.job.tries.attempts == 2)
     // The first worker comes back, and changes nothing.
     try await desk.registry.fail(job, because: "late", until: nil)
     #expect(try await desk.registry.waitingLogouts(of: "site", now: later).first?.failure == nil)

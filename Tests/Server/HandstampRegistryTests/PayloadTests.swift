@@ -106,7 +106,7 @@ import Testing
 
   private var appleGrant: Form {
     var grant = AppleGrant(client: "c")
-    (grant.code, grant.token, grant.endedAt, grant.failure) = ("x", "y", start, "f")
+    (grant.code, grant.token, grant.endedAt, grant.tries.failure) = ("x", "y", start, "f")
     return Form(
       payload: grant,
       text: "attempts=0&client=c&code=x&ended=1800000000000&failure=f&failures=0&lease=&token=y",

@@ -28,7 +28,7 @@ struct AdminMail: AsyncParsableCommand {
           guard let job = try await administration.waitingTest(id) else {
             return Terminal.say("the server has handed it over; look into the mailbox, or the mail folder")
           }
-          if let failure = job.failure {
+          if let failure = job.tries.failure {
             throw CommandError(
               .failure, "the server could not send it: \(failure.onOneLine)",
               hint: "correct the server's settings for mails, and run this again", code: "mail_failed")

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampSupport
 
 /// A session that is still to be ended at the former system, because it has been taken over.
-package struct FormerEnd: RetriedJob {
+package struct FormerEnd: StoredJob {
   package static let kind = StoredItem.Kind.formerEnd
   /// How long a job that was given up is kept.
   static let memory = Duration.seconds(30 * 86_400)
@@ -11,10 +11,7 @@ package struct FormerEnd: RetriedJob {
   package var refresh: String
   /// Its access token there, sealed; `nil` if that ends no session.
   package var access: String?
-  package var attempts = 0
-  package var lease = ""
-  package var failures = 0
-  package var failure: String?
+  package var tries = JobTries()
 
   package init(refresh: String, access: String?) {
     self.refresh = refresh
@@ -25,19 +22,13 @@ package struct FormerEnd: RetriedJob {
   package mutating func giveUp() { (refresh, access) = ("", nil) }
 
   package var fields: [String: String?] {
-    [
-      "refresh": refresh, "access": access, "attempts": String(attempts), "lease": lease,
-      "failures": String(failures), "failure": failure,
-    ]
+    tries.fields.merging(["refresh": refresh, "access": access]) { $1 }
   }
 
   package init?(fields: [String: String]) {
-    guard let refresh = fields["refresh"], let attempts = fields["attempts"].flatMap({ Int($0) }),
-      let lease = fields["lease"], let failures = fields["failures"].flatMap({ Int($0) })
-    else { return nil }
+    guard let refresh = fields["refresh"], let tries = JobTries(fields: fields) else { return nil }
     self.init(refresh: refresh, access: fields["access"])
-    self.attempts = attempts
-    (self.lease, self.failures, failure) = (lease, failures, fields["failure"])
+    self.tries = tries
   }
 
   package static func id(for token: FormerToken) -> StoredItemID {

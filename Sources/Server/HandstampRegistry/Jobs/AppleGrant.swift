@@ -4,7 +4,7 @@ import HandstampSupport
 /// Apple's grant to the app for an account: the authorization code of a sign-in, which is exchanged for a refresh token while it is
 /// good, and that token, which is revoked when the account is deleted (Apple's TN3194). The job waits until then; neither the sign-in
 /// nor the deletion waits for Apple.
-package struct AppleGrant: RetriedJob {
+package struct AppleGrant: StoredJob {
   package static let kind = StoredItem.Kind.appleGrant
   /// How long a code is good.
   package static let codeLife = Duration.seconds(300)
@@ -17,30 +17,20 @@ package struct AppleGrant: RetriedJob {
   package var token: String?
   /// When the account was deleted; `nil` before.
   package var endedAt: UnixTime?
-  package var attempts = 0
-  package var lease = ""
-  package var failures = 0
-  package var failure: String?
+  package var tries = JobTries()
 
   /// A token that nothing is done with any more is not kept.
   package mutating func giveUp() { (code, token) = (nil, nil) }
 
   package var fields: [String: String?] {
-    [
-      "client": client, "code": code, "token": token, "ended": endedAt.map { String($0.milliseconds) },
-      "attempts": String(attempts),
-      "lease": lease, "failures": String(failures), "failure": failure,
-    ]
+    tries.fields.merging(
+      ["client": client, "code": code, "token": token, "ended": endedAt.map { String($0.milliseconds) }]) { $1 }
   }
 
   package init?(fields: [String: String]) {
-    guard let client = fields["client"], let attempts = fields["attempts"].flatMap({ Int($0) }),
-      let lease = fields["lease"], let failures = fields["failures"].flatMap({ Int($0) })
-    else { return nil }
+    guard let client = fields["client"], let tries = JobTries(fields: fields) else { return nil }
     self.init(client: client)
-    (code, token, self.attempts) = (fields["code"], fields["token"], attempts)
-    endedAt = fields.time("ended")
-    (self.lease, self.failures, failure) = (lease, failures, fields["failure"])
+    (code, token, endedAt, self.tries) = (fields["code"], fields["token"], fields.time("ended"), tries)
   }
 
   package init(client: String) { self.client = client }
@@ -92,7 +82,7 @@ extension Registry {
   ) async throws(RegistryError) -> ClaimedJob<AppleGrant>? {
     var claimed = claimed
     let code = claimed.job.code
-    (claimed.job.code, claimed.job.failures, claimed.job.failure) = (nil, 0, nil)
+    (claimed.job.code, claimed.job.tries.failures, claimed.job.tries.failure) = (nil, 0, nil)
     claimed.job.token = try mint.seal(token, for: .appleGrant, boundTo: claimed.context)
     let job = claimed.job
     if let noted = try await change(

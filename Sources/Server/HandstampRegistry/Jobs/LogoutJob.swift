@@ -1,7 +1,7 @@
 public import HandstampCore
 
 /// A client that is still to be told that a session has ended (OpenID Connect Back-Channel Logout 1.0).
-package struct LogoutJob: RetriedJob {
+package struct LogoutJob: StoredJob {
   package static let kind = StoredItem.Kind.logout
   /// How long a failed job is kept after it was given up, for operators to see.
   private static let memory = Duration.seconds(7 * 86_400)
@@ -9,10 +9,7 @@ package struct LogoutJob: RetriedJob {
   package let client: String
   package let account: AccountID
   package let session: SessionID
-  package var attempts = 0
-  package var lease = ""
-  package var failures = 0
-  package var failure: String?
+  package var tries = JobTries()
   /// Whether no further attempt is made.
   package var isGivenUp = false
 
@@ -32,21 +29,19 @@ package struct LogoutJob: RetriedJob {
 
 extension LogoutJob {
   package var fields: [String: String?] {
-    [
-      "client": client, "account": account.rawValue, "session": session.rawValue, "attempts": String(attempts),
-      "lease": lease, "failures": String(failures), "failure": failure, "over": isGivenUp ? "1" : nil,
-    ]
+    tries.fields.merging(
+      [
+        "client": client, "account": account.rawValue, "session": session.rawValue, "over": isGivenUp ? "1" : nil,
+      ]) { $1 }
   }
 
   package init?(fields: [String: String]) {
     guard let client = fields["client"], let account = fields["account"], let session = fields["session"],
-      let attempts = fields["attempts"].flatMap({ Int($0) }), let lease = fields["lease"],
-      let failures = fields["failures"].flatMap({ Int($0) })
+      let tries = JobTries(fields: fields)
     else { return nil }
-    self.init(client: client, account: AccountID(account), session: SessionID(session))
-    self.attempts = attempts
-    (self.lease, self.failures, failure) = (lease, failures, fields["failure"])
-    isGivenUp = fields["over"] != nil
+    self.init(
+      client: client, account: AccountID(account), session: SessionID(session), tries: tries,
+      isGivenUp: fields["over"] != nil)
   }
 }
 
@@ -69,8 +64,8 @@ extension Registry {
     try await liveItems(.logout, of: client, now: now).compactMap { item in
       PayloadCoding.value(LogoutJob.self, item.payload).map { job in
         WaitingLogout(
-          client: job.client, session: job.session, endedAt: item.createdAt, failures: job.failures,
-          nextAt: item.dueAt, failure: job.failure)
+          client: job.client, session: job.session, endedAt: item.createdAt, failures: job.tries.failures,
+          nextAt: item.dueAt, failure: job.tries.failure)
       }
     }
   }

@@ -2,23 +2,37 @@ package import HandstampCore
 import HandstampSupport
 
 /// Something that a server still has to do, such as to send a mail, stored as an item until it is done. One worker claims it; if that
-/// one dies, another does it later.
+/// one dies, another does it later. It is tried again after a failure, and given up after many.
 package protocol StoredJob: StoredPayload, Sendable, Hashable {
   static var kind: StoredItem.Kind { get }
-  /// How often it was claimed.
-  var attempts: Int { get set }
-  /// Drawn by each claim, so that a worker whose lease has passed notices that another has the job.
-  var lease: String { get set }
-}
-
-/// A job that is tried again after a failure, and given up after many.
-package protocol RetriedJob: StoredJob {
-  /// How often it failed. Less than ``StoredJob/attempts`` if a worker had to put it off.
-  var failures: Int { get set }
-  /// Why the last attempt failed; `nil` before.
-  var failure: String? { get set }
+  var tries: JobTries { get set }
   /// Called when no further attempt is made. The job stays in the store for a while.
   mutating func giveUp()
+}
+
+/// The attempts at a job so far.
+package struct JobTries: StoredPayload, Sendable, Hashable {
+  /// How often it was claimed.
+  package var attempts = 0
+  /// Drawn by each claim, so that a worker whose lease has passed notices that another has the job.
+  var lease = ""
+  /// How often it failed. Less than ``attempts`` if a worker had to put it off.
+  package var failures = 0
+  /// Why the last attempt failed; `nil` before.
+  package var failure: String?
+
+  init() {}
+
+  package var fields: [String: String?] {
+    ["attempts": String(attempts), "lease": lease, "failures": String(failures), "failure": failure]
+  }
+
+  package init?(fields: [String: String]) {
+    guard let attempts = fields["attempts"].flatMap({ Int($0) }), let lease = fields["lease"],
+      let failures = fields["failures"].flatMap({ Int($0) })
+    else { return nil }
+    (self.attempts, self.lease, self.failures, failure) = (attempts, lease, failures, fields["failure"])
+  }
 }
 
 /// A job that one worker may do until its lease passes.
@@ -54,8 +68,8 @@ extension Registry {
       _ = try await replace(item, by: next)
       return nil
     }
-    job.attempts += 1
-    job.lease = Base64URL.encode(randomBytes(9, from: &source))
+    job.tries.attempts += 1
+    job.tries.lease = Base64URL.encode(randomBytes(9, from: &source))
     next.dueAt = lease
     next.payload = PayloadCoding.text(job)
     guard try await replace(item, by: next) else { return nil }
@@ -77,12 +91,12 @@ extension Registry {
   /// Records a failed attempt.
   ///
   /// - Parameter later: when the next one is made; `nil` gives the job up.
-  package func fail<Job: RetriedJob>(
+  package func fail<Job: StoredJob>(
     _ claimed: ClaimedJob<Job>, because failure: String, until later: UnixTime?
   ) async throws(RegistryError) {
     var job = claimed.job
-    job.failures += 1
-    job.failure = failure.displayable(limit: 200)
+    job.tries.failures += 1
+    job.tries.failure = failure.displayable(limit: 200)
     if later == nil { job.giveUp() }
     _ = try await change(claimed) { item in
       item.payload = PayloadCoding.text(job)

@@ -1,7 +1,7 @@
 package import HandstampCore
 
 /// A mail that is still to be written. It holds no secret: the account is looked up, and a one-time token issued, when it is sent.
-package struct MailJob: RetriedJob {
+package struct MailJob: StoredJob {
   package static let kind = StoredItem.Kind.mail
 
   package enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -58,10 +58,7 @@ package struct MailJob: RetriedJob {
   package var client: String?
   /// The language to write in; `nil` for the one that the account's owner was last known to read.
   package var language: String?
-  package var attempts = 0
-  package var lease = ""
-  package var failures = 0
-  package var failure: String?
+  package var tries = JobTries()
 
   /// A mail that lets the address set a new password, if it has an account.
   package static func reset(_ email: EmailAddress) -> MailJob { MailJob(kind: .reset, email: email) }
@@ -95,22 +92,20 @@ package struct MailJob: RetriedJob {
 
 extension MailJob {
   package var fields: [String: String?] {
-    [
-      "kind": kind.rawValue, "email": email?.typed, "account": account?.rawValue, "name": name,
-      "client": client, "attempts": String(attempts), "lease": lease, "language": language,
-      "failures": String(failures), "failure": failure,
-    ]
+    tries.fields.merging(
+      [
+        "kind": kind.rawValue, "email": email?.typed, "account": account?.rawValue, "name": name, "client": client,
+        "language": language,
+      ]) { $1 }
   }
 
   package init?(fields: [String: String]) {
     guard let kind = fields["kind"].flatMap({ Kind(rawValue: $0) }), let name = fields["name"],
-      let attempts = fields["attempts"].flatMap({ Int($0) }), let lease = fields["lease"],
-      let failures = fields["failures"].flatMap({ Int($0) })
+      let tries = JobTries(fields: fields)
     else { return nil }
     self.init(
       kind: kind, email: fields["email"].flatMap { EmailAddress($0) }, account: fields["account"].map { AccountID($0) },
-      name: name, client: fields["client"], language: fields["language"], attempts: attempts, lease: lease,
-      failures: failures, failure: fields["failure"])
+      name: name, client: fields["client"], language: fields["language"], tries: tries)
   }
 }
 

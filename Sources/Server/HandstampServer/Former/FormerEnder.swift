@@ -63,7 +63,7 @@ struct FormerEnder: NamedService {
   }
 
   private func retry(_ claimed: ClaimedJob<FormerEnd>, after cause: String) async throws(RegistryError) {
-    let failures = claimed.job.failures + 1
+    let failures = claimed.job.tries.failures + 1
     let next = server.clock.now.advanced(by: FormerEnder.pause.after(attempts: failures))
     let isOver = next.since(claimed.createdAt) >= FormerEnder.patience
     let metadata: Logger.Metadata = ["handstamp.attempts": "\(failures)", "handstamp.cause": "\(cause)"]

@@ -66,7 +66,7 @@ struct MailCarrier: NamedService {
       server.metrics.update { $0.mailsSent += 1 }
     } catch {
       server.metrics.update { $0.mailsFailed += 1 }
-      let pause = MailCarrier.pause.after(attempts: mail.job.attempts)
+      let pause = MailCarrier.pause.after(attempts: mail.job.tries.attempts)
       let next = server.clock.now.advanced(by: pause)
       guard !error.isPermanent, next.since(mail.createdAt) < MailCarrier.patience else {
         return try await giveUp(mail, error)
@@ -99,7 +99,7 @@ struct MailCarrier: NamedService {
 
   private func metadata(of mail: ClaimedMail) -> Logger.Metadata {
     var metadata: Logger.Metadata = [
-      "handstamp.mail": "\(mail.job.kind.rawValue)", "handstamp.attempts": "\(mail.job.attempts)",
+      "handstamp.mail": "\(mail.job.kind.rawValue)", "handstamp.attempts": "\(mail.job.tries.attempts)",
     ]
     if let email = mail.job.email {
       metadata["handstamp.email_hash"] = "\(server.registry.mint.mac(of: email.normalized, for: .logName))"

@@ -96,7 +96,7 @@ struct LogoutNotifier: NamedService {
   private func retry(
     _ claimed: ClaimedJob<LogoutJob>, after failure: Failure, at later: UnixTime? = nil
   ) async throws(RegistryError) {
-    let failures = claimed.job.failures + 1
+    let failures = claimed.job.tries.failures + 1
     let next = later ?? server.clock.now.advanced(by: LogoutNotifier.pause.after(attempts: failures))
     let isOver = isOver(claimed, at: next) || failure.isRefusal && failures >= LogoutNotifier.mostRefusals
     server.metrics.update {

@@ -103,7 +103,7 @@ struct AppleGrants: NamedService {
       case .refused(let words): (words, true)
       case .unavailable(let words): (words, false)
       }
-    let next = server.clock.now.advanced(by: AppleGrants.pause.after(attempts: claimed.job.failures + 1))
+    let next = server.clock.now.advanced(by: AppleGrants.pause.after(attempts: claimed.job.tries.failures + 1))
     let limit = claimed.job.code == nil ? AppleGrants.patience : AppleGrant.codeLife
     // An outage is waited for from the deletion on, not from the sign-in, which may be years ago.
     let isOver = isRefused || next.since(claimed.job.endedAt ?? claimed.createdAt) >= limit

@@ -296,7 +296,7 @@ private final class Answers: Transport {
           PayloadCoding.value(FormerEnd.self, $0.payload)
         }
       }
-      #expect(await eventually { (try? await job())?.failures == 1 })
+      #expect(await eventually { (try? await job())?.tries.failures == 1 })
       #expect(former.bodies("/revoke").first == "token=r1&token_type_hint=refresh_token&client_id=app")
       former.answer("/revoke", 200)
       test.clock.advance(by: .seconds(3600))
@@ -330,7 +330,7 @@ private final class Answers: Transport {
       #expect(
         await eventually {
           let stored = try? await test.store.item(id)
-          return stored.flatMap { PayloadCoding.value(FormerEnd.self, $0.payload) }?.failures == 1
+          return stored.flatMap { PayloadCoding.value(FormerEnd.self, $0.payload) }?.tries.failures == 1
         })
     }
   }

@@ -248,10 +248,10 @@ extension TestServer {
       let administration = test.server.administration(by: .server())
       await #expect(throws: AdministrationError.invalidEmail) { try await administration.testMail(to: "ada", in: nil) }
       let id = try await administration.testMail(to: "ada@example.org", in: "de")
-      #expect(try await administration.waitingTest(id)?.failure == nil)
+      #expect(try await administration.waitingTest(id)?.tries.failure == nil)
       await test.server.lasting.outbox.bell.waitUntilIdle()
       let waiting = try await administration.waitingTest(id)
-      #expect((waiting == nil) == (fault == nil) && waiting?.failure == fault.map { "\($0)" })
+      #expect((waiting == nil) == (fault == nil) && waiting?.tries.failure == fault.map { "\($0)" })
       #expect(post.all.map(\.subject) == (fault == nil ? ["id.example.org: Testmail"] : []))
     }
   }
