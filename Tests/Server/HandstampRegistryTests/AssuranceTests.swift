@@ -87,7 +87,7 @@ import Testing
       var grant = CodeGrant(
         client: "app", clientName: "App", redirectURI: "app:/",
         challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: "")
-      grant.context = .multiFactor
+      grant.access.context = .multiFactor
       let code = try await registry.issueCode(grant, by: browser, now: start)
       guard case .signedIn(let new, _) = try await registry.redeemCode(code.secret, .sample, now: start) else {
         throw Unexpected("no session")

@@ -121,6 +121,14 @@ import Testing
       optional: ["disabled", "ended", "heard", "state"])
   }
 
+  private var allowed: ClientAccess {
+    var access = ClientAccess(client: "c", clientName: "C", scope: "s", audience: "a")
+    (access.authenticatedAt, access.absoluteExpiry, access.redeemableUntil) = (start, start, start)
+    (access.browser, access.session, access.context) = ("b", "i", .phishingResistant)
+    access.methods = AuthenticationMethods(text: "pwd", asked: access.context)
+    return access
+  }
+
   /// The payloads of one-time tokens. A pushed request is a form that the client has sent.
   private func forms(of purpose: OneTimeTokenRecord.Purpose) -> [Form] {
     switch purpose {
@@ -128,9 +136,7 @@ import Testing
       var grant = CodeGrant(
         client: "c", clientName: "C", redirectURI: "r", challenge: "h", scope: "s", audience: "a", thumbprint: "t",
         nonce: "n")
-      (grant.authenticatedAt, grant.absoluteExpiry, grant.redeemableUntil) = (start, start, start)
-      (grant.browser, grant.isBorrowed, grant.session) = ("b", true, "i")
-      grant.methods = AuthenticationMethods(text: "pwd", asked: .phishingResistant)
+      (grant.access, grant.isBorrowed) = (allowed, true)
       return [
         Form(
           payload: grant,
@@ -143,10 +149,7 @@ import Testing
       ]
     case .deviceCode, .userCode:
       var grant = DeviceGrant(client: "c", clientName: "C", scope: "s", audience: "a")
-      (grant.other, grant.isDenied, grant.session, grant.browser) = ("o", true, "i", "b")
-      (grant.authenticatedAt, grant.absoluteExpiry, grant.redeemableUntil) = (start, start, start)
-      (grant.context, grant.maxAge) = (.phishingResistant, .seconds(60))
-      grant.methods = AuthenticationMethods(text: "pwd", asked: grant.context)
+      (grant.access, grant.other, grant.isDenied, grant.maxAge) = (allowed, "o", true, .seconds(60))
       return [
         Form(
           payload: grant,

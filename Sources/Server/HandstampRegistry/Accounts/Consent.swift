@@ -90,15 +90,16 @@ extension Registry {
   func consenting(
     to grant: CodeGrant, of account: AccountID, remembered: Consent?, now: UnixTime
   ) async throws(RegistryError) -> RegistryChange {
-    let former = try await consent(of: account, to: grant.client, now: now)
-    let asked = grant.scope.split(separator: " ").map(String.init)
+    let access = grant.access
+    let former = try await consent(of: account, to: access.client, now: now)
+    let asked = access.scope.split(separator: " ").map(String.init)
     let scopes = (former?.scopes ?? []) + asked.filter { former?.scopes.contains($0) != true }
     let audiences = (former?.audiences ?? []) + grant.audiences.filter { former?.audiences.contains($0) != true }
     let consent = Consent(
-      client: grant.client, name: grant.clientName, scopes: scopes, audiences: audiences,
+      client: access.client, name: access.clientName, scopes: scopes, audiences: audiences,
       givenAt: former?.givenAt ?? now)
     let item = StoredItem(
-      id: StoredItemID(.consent, account.rawValue, grant.client), kind: .consent, subject: account.rawValue,
+      id: StoredItemID(.consent, account.rawValue, access.client), kind: .consent, subject: account.rawValue,
       payload: PayloadCoding.text(consent), createdAt: now, expiresAt: now.advanced(by: Consent.memory))
     return remembered.map { .replaceItem(item, expecting: $0.revision) } ?? .putItem(item)
   }

@@ -9,47 +9,26 @@ public struct CodeGrant: Sendable, Hashable {
   /// How long a used code is recognized.
   static let memory = Duration.seconds(24 * 3600)
 
-  public var client: String
-  /// The name shown in the list of sessions.
-  public var clientName: String
+  public var access: ClientAccess
   public var redirectURI: String
   /// The PKCE challenge. Only `S256` is supported (RFC 7636). `nil` for a client without PKCE.
   public var challenge: String?
-  public var scope: String
-  public var audience: String?
   /// The APIs that tokens may be for: that one, or, if the request names none, all that the client may request later.
   public var audiences: [String] = []
   /// The thumbprint that `dpop_jkt` named (RFC 9449 section 10).
   public var thumbprint: String?
   /// The value that the ID token repeats, so that the client knows it for the response to its request (OpenID Connect Core 1.0 section 3.1.2.1).
   public var nonce: String?
-  /// How strong a proof the client asks for. Stored with the code as that of its user.
-  public var context: AuthenticationContext?
-  /// When the user who granted it had signed in.
-  var authenticatedAt: UnixTime?
-  /// How.
-  var methods: AuthenticationMethods = []
-  /// The browser in which it was granted.
-  var browser: DeviceID?
-  /// Whether that browser is borrowed.
+  /// Whether the browser in which it was granted is borrowed.
   var isBorrowed = false
-  /// The session of that browser.
-  var session: SessionID?
-  /// When the session of that browser ends at the latest.
-  var absoluteExpiry: UnixTime?
-  /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
-  var redeemableUntil: UnixTime?
 
   public init(
     client: String, clientName: String, redirectURI: String, challenge: String?, scope: String, audience: String? = nil,
     thumbprint: String? = nil, nonce: String? = nil
   ) {
-    self.client = client
-    self.clientName = clientName
+    access = ClientAccess(client: client, clientName: clientName, scope: scope, audience: audience)
     self.redirectURI = redirectURI
     self.challenge = challenge
-    self.scope = scope
-    self.audience = audience
     audiences = audience.map { [$0] } ?? []
     self.thumbprint = thumbprint
     self.nonce = nonce
@@ -58,27 +37,22 @@ public struct CodeGrant: Sendable, Hashable {
   /// Whether the client's session ends with that of the browser: an OpenID Connect client's does, unless it was allowed to stay
   /// (OpenID Connect Back-Channel Logout 1.0 section 2.7); and any client's, if the browser is borrowed.
   package var dependsOnBrowser: Bool {
-    let scopes = scope.split(separator: " ")
+    let scopes = access.scope.split(separator: " ")
     return isBorrowed || scopes.contains("openid") && !scopes.contains("offline_access")
   }
 
   /// Returns the grant as a browser's session would allow it.
   package func allowed(in row: SessionRow) -> CodeGrant {
     var grant = self
-    (grant.browser, grant.session, grant.isBorrowed) = (row.device.id, row.id, row.isBorrowed)
-    grant.absoluteExpiry = row.absoluteExpiry
+    grant.isBorrowed = row.isBorrowed
+    grant.access.depend(on: row)
     return grant
-  }
-
-  /// The grant of an authorization code, used or not.
-  init?(_ record: OneTimeTokenRecord) {
-    guard let grant = PayloadCoding.value(CodeGrant.self, record.payload) else { return nil }
-    self = grant
   }
 
   /// Returns whether the claim comes from the client that started the authorization.
   func fits(_ claim: CodeClaim) -> Bool {
-    guard client == claim.client, redirectURI == claim.redirectURI, thumbprint == nil || thumbprint == claim.thumbprint
+    guard access.client == claim.client, redirectURI == claim.redirectURI,
+      thumbprint == nil || thumbprint == claim.thumbprint
     else { return false }
     // A verifier without a challenge: the challenge was taken out of the request (RFC 9700 section 2.1.1).
     guard let challenge, let verifier = claim.verifier else { return challenge == nil && claim.verifier == nil }
@@ -125,12 +99,10 @@ extension Registry {
     now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
     var grant = grant.allowed(in: user.row)
-    grant.authenticatedAt = user.authenticatedAt
-    grant.methods = user.methods
-    grant.methods.asked = grant.context
+    grant.access.allow(by: user)
     let consent = try await consenting(to: grant, of: user.account.id, remembered: remembered, now: now)
     // First, because the client has to be known still when it redeems the code. If it fails, the first session does it.
-    _ = try? await keepClient(grant.client, until: now, now: now)
+    _ = try? await keepClient(grant.access.client, until: now, now: now)
     return try await issue(
       .authorizationCode, subject: user.account.id.rawValue, account: user.account.id,
       payload: PayloadCoding.text(grant),
@@ -152,61 +124,29 @@ extension Registry {
   ) async throws(RegistryError) -> CodeOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
+    let start = SessionStart(byCodeWith: claim.key, claim.persistence, thumbprint: claim.thumbprint)
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
         // A thief who saw the code in an address, but has no verifier, must not end the session.
-        guard let former = try await oneTimeToken(used), let grant = CodeGrant(former), grant.fits(claim) else {
-          return .invalid
-        }
+        guard let former = try await oneTimeToken(used),
+          let grant = PayloadCoding.value(CodeGrant.self, former.payload), grant.fits(claim)
+        else { return .invalid }
         return try await redeemAgain(
-          former, origin(of: grant, claim, used), until: grant.redeemableUntil, named: grant.clientName,
-          nonce: grant.nonce, mayBeReload: grant.challenge != nil && !endsRepeated, now: now, narrow: narrow)
+          former, grant, grant.origin(start, by: .authorizationCode, as: used),
+          mayBeReload: grant.challenge != nil && !endsRepeated, now: now, narrow: narrow)
       }
-      guard record.expiresAt > now, var grant = CodeGrant(record), grant.fits(claim),
-        let id = record.account, let account = try await account(id), account.closedAt == nil
+      guard record.expiresAt > now, let grant = PayloadCoding.value(CodeGrant.self, record.payload), grant.fits(claim),
+        let id = record.account, let account = try await account(id), account.closedAt == nil,
+        let expectations = try await expectations(of: grant, now: now)
       else { return .invalid }
-      guard let expectations = try await expectations(of: grant.session, mustLive: grant.dependsOnBrowser, now: now)
-      else { return .invalid }
-      let origin = origin(of: grant, claim, used)
+      let origin = grant.origin(start, by: .authorizationCode, as: used)
       let narrowed: SessionClient?
       do { narrowed = try narrow(origin.client) } catch { return .notGranted(error) }
-      grant.redeemableUntil = record.expiresAt
-      let new = try await redeem(
-        record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),
-        in: grant.session, with: expectations, now: now)
+      let new = try await redeem(record, grant, as: used, origin, for: account, with: expectations, now: now)
       guard var new else { continue }
       new.grant = narrowed
       return .signedIn(new, nonce: grant.nonce)
     }
     throw Registry.contention
-  }
-
-  /// The conditions of a code, which depends on the session in which the user has allowed it: if that was ended, rather than expired or
-  /// replaced, nothing is to begin by it.
-  ///
-  /// - Parameter mustLive: whether it has to be in use, for what ends with it.
-  /// - Returns: `nil` if the code is worth nothing any more.
-  func expectations(
-    of session: SessionID?, mustLive: Bool, now: UnixTime
-  ) async throws(RegistryError) -> [RegistryChange]? {
-    guard let session else { return mustLive ? nil : [] }
-    guard let row = try await storedSession(session) else { return mustLive ? nil : [] }
-    guard let end = row.end else {
-      return row.endReason(at: now) == nil || !mustLive ? [.expectSession(session)] : nil
-    }
-    return mustLive || end.reason.reachesClients ? nil : []
-  }
-
-  private func origin(of grant: CodeGrant, _ claim: CodeClaim, _ used: OneTimeTokenID) -> SessionOrigin {
-    SessionOrigin(
-      start: SessionStart(
-        device: .none, kind: claim.key == nil ? .plain : .keyed, claim.persistence, thumbprint: claim.thumbprint,
-        key: claim.key),
-      way: .authorizationCode, subject: ["code", Base64URL.encode(used.bytes)],
-      client: SessionClient(
-        id: grant.client, scope: grant.scope, audience: grant.audience,
-        browser: grant.dependsOnBrowser ? grant.browser : nil),
-      authenticatedAt: grant.authenticatedAt, methods: grant.methods,
-      latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil)
   }
 }

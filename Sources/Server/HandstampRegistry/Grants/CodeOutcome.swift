@@ -27,25 +27,37 @@ public enum CodeOutcome: Sendable, Hashable {
 }
 
 extension Registry {
+  /// The conditions of a code, which depends on the session in which the user has allowed it: if that was ended, rather than expired or
+  /// replaced, nothing is to begin by it. It has to be in use, for what ends with it.
+  ///
+  /// - Returns: `nil` if the code is worth nothing any more.
+  func expectations(of grant: some CodePayload, now: UnixTime) async throws(RegistryError) -> [RegistryChange]? {
+    let mustLive = grant.dependsOnBrowser
+    guard let session = grant.access.session, let row = try await storedSession(session) else {
+      return mustLive ? nil : []
+    }
+    guard let end = row.end else {
+      return row.endReason(at: now) == nil || !mustLive ? [.expectSession(session)] : nil
+    }
+    return mustLive || end.reason.reachesClients ? nil : []
+  }
+
   /// Redeems a code, which begins its session, and notes that.
   ///
-  /// - Parameters:
-  ///   - used: the ID of the note.
-  ///   - name: the client's name.
-  ///   - payload: that of the note.
-  ///   - allowed: the browser's session in which it was allowed.
+  /// - Parameter used: the ID of the note.
   /// - Returns: `nil` if the code was redeemed at the same time, the browser's session has ended, or the account has changed: read again.
   func redeem(
-    _ record: OneTimeTokenRecord, as used: OneTimeTokenID, _ origin: SessionOrigin, for account: AccountRecord,
-    named name: String, _ payload: String, in allowed: SessionID?, with expectations: [RegistryChange], now: UnixTime
+    _ record: OneTimeTokenRecord, _ grant: some CodePayload, as used: OneTimeTokenID, _ origin: SessionOrigin,
+    for account: AccountRecord, with expectations: [RegistryChange], now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    var origin = origin
+    var (origin, grant) = (origin, grant)
     let session = sessionBytes(of: origin)
-    (origin.session, origin.start.device) = (session, DeviceInfo(client: name, session))
-    if let allowed { origin.upstreamUser = try await upstreamUser(of: allowed) }
+    (origin.session, origin.start.device) = (session, DeviceInfo(client: grant.access.clientName, session))
+    if let allowed = grant.access.session { origin.upstreamUser = try await upstreamUser(of: allowed) }
+    grant.access.redeemableUntil = record.expiresAt
     let note = OneTimeTokenRecord(
-      id: used, purpose: .usedCode, subject: session.id.rawValue, account: account.id, payload: payload,
-      createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
+      id: used, purpose: .usedCode, subject: session.id.rawValue, account: account.id,
+      payload: PayloadCoding.text(grant), createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
     do throws(RegistryError) {
       return try await createSession(
         for: account, origin,
@@ -61,15 +73,12 @@ extension Registry {
   /// - Parameters:
   ///   - former: the note of its first use.
   ///   - origin: the session that the request would begin.
-  ///   - expiry: when the code expires.
-  ///   - name: the client's name, for the owner.
   ///   - mayBeReload: whether the request has shown, by the verifier, that it comes from the client that began the authorization.
   func redeemAgain(
-    _ former: OneTimeTokenRecord, _ origin: SessionOrigin, until expiry: UnixTime?, named name: String,
-    nonce: String? = nil, mayBeReload: Bool = false, now: UnixTime, narrow: GrantNarrowing
+    _ former: OneTimeTokenRecord, _ grant: some CodePayload, _ origin: SessionOrigin, mayBeReload: Bool = false,
+    now: UnixTime, narrow: GrantNarrowing
   ) async throws(RegistryError) -> CodeOutcome {
-    let id = SessionID(former.subject)
-    let owner = former.account
+    let (id, owner, expiry) = (SessionID(former.subject), former.account, grant.access.redeemableUntil)
     if sessions(of: origin).contains(where: { $0.id == id }), let row = try await storedSession(id),
       row.dpopThumbprint == origin.start.thumbprint
     {
@@ -83,7 +92,7 @@ extension Registry {
       }
       guard var repeated else { return .late }
       do { repeated.grant = try narrow(repeated.row.client) } catch { return .notGranted(error) }
-      return .signedIn(repeated, nonce: nonce)
+      return .signedIn(repeated, nonce: grant.nonce)
     }
     if mayBeReload, let expiry, now < expiry, let row = try await storedSession(id), row.counter == 0,
       row.dpopThumbprint == origin.start.thumbprint
@@ -92,7 +101,7 @@ extension Registry {
       return .late
     }
     let audit = audited(.theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
-    let name = NoticedName(text: name, client: origin.client?.id)
+    let name = NoticedName(text: grant.access.clientName, client: origin.client?.id)
     let notices = owner.map { notice(.tokenTheft, of: $0, name, now: now) } ?? []
     return .replayed(
       try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in

@@ -8,35 +8,15 @@ public struct DeviceGrant: Sendable, Hashable {
   /// Minimum time between polls of a device.
   public static let interval = Duration.seconds(5)
 
-  public var client: String
-  public var clientName: String
-  public var scope: String
-  public var audience: String?
-  /// How strong a proof the client asks for.
-  public var context: AuthenticationContext?
+  public var access: ClientAccess
   /// Maximum time since the user has signed in; `nil` for any.
   public var maxAge: Duration?
   /// The ID of the other code's record: the user code's record has the device code's, and vice versa.
   var other: String
   var isDenied = false
-  /// When the user who allowed it had signed in.
-  var authenticatedAt: UnixTime?
-  /// How.
-  var methods: AuthenticationMethods = []
-  /// The session in which the user has allowed it.
-  var session: SessionID?
-  /// The browser of that session if it is borrowed: the device's session depends on it then.
-  var browser: DeviceID?
-  /// When that browser's session ends at the latest.
-  var absoluteExpiry: UnixTime?
-  /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
-  var redeemableUntil: UnixTime?
 
   public init(client: String, clientName: String, scope: String, audience: String? = nil) {
-    self.client = client
-    self.clientName = clientName
-    self.scope = scope
-    self.audience = audience
+    access = ClientAccess(client: client, clientName: clientName, scope: scope, audience: audience)
     other = ""
   }
 }
@@ -85,7 +65,7 @@ extension Registry {
         var grant = grant
         grant.other = Base64URL.encode(other.bytes)
         return OneTimeTokenRecord(
-          id: id, purpose: purpose, subject: grant.client, payload: PayloadCoding.text(grant), createdAt: now,
+          id: id, purpose: purpose, subject: grant.access.client, payload: PayloadCoding.text(grant), createdAt: now,
           expiresAt: now.advanced(by: DeviceGrant.life))
       }
       let changes: [RegistryChange] = [
@@ -117,12 +97,9 @@ extension Registry {
     else { return false }
     var answered = grant
     answered.isDenied = !allows
-    answered.authenticatedAt = user.authenticatedAt
-    answered.methods = user.methods
-    answered.session = user.row.id
-    if user.row.isBorrowed {
-      (answered.browser, answered.absoluteExpiry) = (user.row.device.id, user.row.absoluteExpiry)
-    }
+    answered.access.allow(by: user)
+    // The device's session depends on a browser that is borrowed.
+    if user.row.isBorrowed { answered.access.depend(on: user.row) }
     let record = OneTimeTokenRecord(
       id: id, purpose: .deviceCode, subject: allows ? user.account.id.rawValue : waiting.subject,
       account: allows ? user.account.id : nil,
@@ -156,39 +133,27 @@ extension Registry {
   ) async throws(RegistryError) -> CodeOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
-    func origin(of grant: DeviceGrant) -> SessionOrigin {
-      SessionOrigin(
-        start: SessionStart(
-          device: .none, kind: key == nil ? .plain : .keyed, persistence, thumbprint: thumbprint, key: key),
-        way: .deviceCode, subject: ["device code", Base64URL.encode(used.bytes)],
-        client: SessionClient(id: client, scope: grant.scope, audience: grant.audience, browser: grant.browser),
-        authenticatedAt: grant.authenticatedAt, methods: grant.methods, latestExpiry: grant.absoluteExpiry,
-        isElsewhere: true)
-    }
+    let start = SessionStart(byCodeWith: key, persistence, thumbprint: thumbprint)
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)) else {
         guard let former = try await oneTimeToken(used),
-          let grant = PayloadCoding.value(DeviceGrant.self, former.payload), grant.client == client
+          let grant = PayloadCoding.value(DeviceGrant.self, former.payload), grant.access.client == client
         else { return .invalid }
         return try await redeemAgain(
-          former, origin(of: grant), until: grant.redeemableUntil, named: grant.clientName, now: now, narrow: narrow)
+          former, grant, grant.origin(start, by: .deviceCode, as: used), now: now, narrow: narrow)
       }
-      guard var grant = PayloadCoding.value(DeviceGrant.self, record.payload), grant.client == client else {
+      guard let grant = PayloadCoding.value(DeviceGrant.self, record.payload), grant.access.client == client else {
         return .invalid
       }
       guard record.expiresAt > now else { return .expired }
-      let origin = origin(of: grant)
+      let origin = grant.origin(start, by: .deviceCode, as: used)
       let narrowed: SessionClient?
       do { narrowed = try narrow(origin.client) } catch { return .notGranted(error) }
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }
-      let expected = try await expectations(of: grant.session, mustLive: grant.browser != nil, now: now)
-      guard let expectations = expected else { return .denied }
-      grant.redeemableUntil = record.expiresAt
-      let new = try await redeem(
-        record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),
-        in: grant.session, with: expectations, now: now)
+      guard let expectations = try await expectations(of: grant, now: now) else { return .denied }
+      let new = try await redeem(record, grant, as: used, origin, for: account, with: expectations, now: now)
       guard var new else { continue }
       new.grant = narrowed
       return .signedIn(new, nonce: nil)

@@ -100,7 +100,7 @@ struct AuthorizationRequest: Sendable {
       client: client.id, clientName: client.name, redirectURI: redirect, challenge: fields["code_challenge"],
       scope: granted.scope, audience: resource, thumbprint: fields["dpop_jkt"], nonce: fields["nonce"])
     if resource == nil { grant.audiences = client.audiences }
-    grant.context = signIn.context
+    grant.access.context = signIn.context
     self.grant = grant
   }
 

@@ -25,7 +25,7 @@ struct DeviceAuthorizationController: Sendable {
     guard resource.map({ client.audiences.contains($0) }) ?? true else { throw OAuthError("invalid_target") }
     var grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: resource)
     let needs = try PromptRequirements(form)
-    (grant.context, grant.maxAge) = (needs.context, needs.maxAge)
+    (grant.access.context, grant.maxAge) = (needs.context, needs.maxAge)
     try limits.take(.devices, from: limits.client(of: request, context), about: client.id)
     let codes = try await registry.beginDevice(grant, now: clock.now)
     var json = JSONText()

@@ -111,7 +111,7 @@ struct AuthorizePageController: Sendable {
   private func remembered(_ asked: AuthorizationRequest, by user: BrowserSession) async throws -> Consent? {
     guard asked.client.isCertain(at: asked.grant.redirectURI) else { return nil }
     let consent = try await web.registry.consent(of: user.account.id, to: asked.client.id, now: web.clock.now)
-    let scopes = asked.grant.scope.split(separator: " ").map(String.init)
+    let scopes = asked.grant.access.scope.split(separator: " ").map(String.init)
     return consent.flatMap { $0.covers(scopes, for: asked.grant.audiences) ? $0 : nil }
   }
 
@@ -185,7 +185,7 @@ struct AuthorizePageController: Sendable {
     let isHere = !asked.client.isCertain(at: asked.grant.redirectURI)
     page.context = [
       "app": .object(app), "person": account.person,
-      "scopes": web.pages.scopes(asked.grant.scope, of: account, in: visit.place.language),
+      "scopes": web.pages.scopes(asked.grant.access.scope, of: account, in: visit.place.language),
       "apis": .list(asked.grant.audiences.map { .text($0) }), "leads_to": isHere ? nil : origin.map { .text($0.host) },
       "on_this_computer": .flag(if: isHere),
       "with_browser": .flag(if: asked.grant.allowed(in: user.row).dependsOnBrowser),

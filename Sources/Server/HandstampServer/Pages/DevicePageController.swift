@@ -83,9 +83,9 @@ struct DevicePageController: Sendable {
   private func detour(
     _ code: UserCode, _ grant: DeviceGrant, _ user: BrowserSession, _ visit: BrowserRequest, _ query: String?
   ) async throws -> Response? {
-    let needs = PromptRequirements(maxAge: grant.maxAge, context: grant.context)
+    let needs = PromptRequirements(maxAge: grant.maxAge, context: grant.access.context)
     let isForThis = query.map { fresh.isProven($0, by: user) } ?? false
-    switch try await web.standing(of: user, for: clients[grant.client], needs, isForThis: isForThis) {
+    switch try await web.standing(of: user, for: clients[grant.access.client], needs, isForThis: isForThis) {
     case .good: return nil
     // The device only waits; its user can help.
     case .unmet, .setUp: return web.setUpPage(visit)
@@ -105,11 +105,11 @@ struct DevicePageController: Sendable {
       return codePage(user.account, visit, typed: typed, isWrong: true)
     }
     if let detour = try await detour(code, grant, user, visit, query) { return detour }
-    let app = web.pages.app(grant.client, named: grant.clientName, in: visit.place.language)
+    let app = web.pages.app(grant.access.client, named: grant.access.clientName, in: visit.place.language)
     var page = Page(name: "device_allow", title: PageText("device_allow.title", ["app": .object(app)]))
     page.context = [
       "app": .object(app), "person": user.account.person, "user_code": .text(code.text),
-      "scopes": web.pages.scopes(grant.scope, of: user.account, in: visit.place.language),
+      "scopes": web.pages.scopes(grant.access.scope, of: user.account, in: visit.place.language),
       "with_browser": .flag(if: user.row.isBorrowed),
     ]
     return web.show(page, visit)
