@@ -17,7 +17,7 @@ import Testing
     #expect(isAdded)
     let stored = try #require(try await world.registry.passkey("one"))
     let use = try await world.registry.credentialUse(
-      for: stored, signCount: 0, isBackedUp: false, challenge: challenge("2"), now: start)
+      for: stored, challenge: challenge("2"), now: start)
     return try #require(use)
   }
 

@@ -48,8 +48,7 @@ private struct Safe {
     let record = try #require(try await registry.passkey(id))
     return try #require(
       try await registry.credentialUse(
-        for: record, signCount: record.signCount, isBackedUp: record.isBackedUp,
-        challenge: self.challenge("\(challenge)"), now: after(.seconds(5))))
+        for: record, challenge: self.challenge("\(challenge)"), now: after(.seconds(5))))
   }
 
   func signIn(by use: CredentialUse, on device: String = "phone") async throws -> NewSession {
@@ -84,7 +83,7 @@ private struct Safe {
     _ = try await safe.registry.closeAccount(try await safe.user.account, now: start)
     #expect(
       try await safe.registry.credentialUse(
-        for: record, signCount: 0, isBackedUp: true, challenge: safe.challenge("8"), now: after(.seconds(5))) == nil)
+        for: record, challenge: safe.challenge("8"), now: after(.seconds(5))) == nil)
     await #expect(throws: RegistryError.self) { try await safe.signIn(by: use) }
     #expect(try await safe.sessions() == 0)
   }

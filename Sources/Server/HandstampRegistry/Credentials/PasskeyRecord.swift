@@ -10,7 +10,7 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
 
   /// The credential ID that the authenticator has chosen, in base64url without padding.
   public let id: String
-  public let account: AccountID
+  public internal(set) var account: AccountID
   /// A `COSE_Key` (RFC 9052 section 7), as received.
   public let publicKey: [UInt8]
   /// The authenticator's signature counter at the last use; 0 for a passkey without one.
@@ -46,21 +46,6 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
     self.createdAt = createdAt
   }
 
-  /// The passkey as that of another account, before it is stored.
-  func moved(to account: AccountID) -> PasskeyRecord {
-    var record = PasskeyRecord(
-      id: id, account: account, publicKey: publicKey, signCount: signCount, isBackupEligible: isBackupEligible,
-      isBackedUp: isBackedUp, transports: transports, name: name, createdAt: createdAt)
-    (record.userHandle, record.lastUsedAt) = (userHandle, lastUsedAt)
-    return record
-  }
-
-  init?(_ item: StoredItem) {
-    guard var record = PayloadCoding.value(PasskeyRecord.self, item.payload) else { return nil }
-    record.revision = item.revision
-    self = record
-  }
-
   var item: StoredItem {
     StoredItem(
       id: StoredItemID(.passkey, id), kind: .passkey, subject: account.rawValue, payload: PayloadCoding.text(self),
@@ -69,7 +54,7 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
   }
 }
 
-extension PasskeyRecord: StoredPayload {
+extension PasskeyRecord: ItemPayload {
   package var fields: [String: String?] {
     [
       "id": id, "account": account.rawValue, "key": Base64URL.encode(publicKey), "count": String(signCount),

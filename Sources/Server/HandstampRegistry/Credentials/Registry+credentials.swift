@@ -89,17 +89,15 @@ extension Registry {
   /// Returns the use of a passkey whose signature was verified.
   ///
   /// - Parameters:
-  ///   - passkey: as read from this registry.
-  ///   - signCount: its counter after this use.
-  ///   - isBackedUp: whether it was copied at this use.
+  ///   - passkey: as read from this registry, with its counter and its copies after this use.
   ///   - challenge: the record of the challenge that was signed, which refuses a second use.
   /// - Returns: `nil` if its account is closed.
   public func credentialUse(
-    for passkey: PasskeyRecord, signCount: UInt32, isBackedUp: Bool, challenge: OneTimeTokenRecord, now: UnixTime
+    for passkey: PasskeyRecord, challenge: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> CredentialUse? {
     guard let account = try await account(passkey.account), account.closedAt == nil else { return nil }
     var used = passkey
-    (used.signCount, used.isBackedUp, used.lastUsedAt) = (signCount, isBackedUp, now)
+    used.lastUsedAt = now
     return CredentialUse(
       account: account, way: .passkey, methods: .passkey(mayBeCopied: passkey.isBackupEligible),
       changes: [.createOneTimeToken(challenge), .replaceItem(used.item, expecting: passkey.revision)])

@@ -138,12 +138,6 @@ public struct TOTPRecord: Sendable, Hashable {
     (self.account, self.createdAt, self.step, self.sealed) = (account, createdAt, step, sealed)
   }
 
-  init?(_ item: StoredItem) {
-    guard var record = PayloadCoding.value(TOTPRecord.self, item.payload) else { return nil }
-    record.revision = item.revision
-    self = record
-  }
-
   /// How long a secret stays sealed with the same key: then it is sealed anew, with the one that is current.
   static let sealLife = Duration.seconds(7 * 86_400)
 
@@ -156,7 +150,7 @@ public struct TOTPRecord: Sendable, Hashable {
   }
 }
 
-extension TOTPRecord: StoredPayload {
+extension TOTPRecord: ItemPayload {
   package var fields: [String: String?] {
     [
       "account": account.rawValue, "created": String(createdAt.milliseconds), "step": String(step), "sealed": sealed,

@@ -29,12 +29,6 @@ public struct LinkedIdentity: Sendable, Hashable {
     self.createdAt = createdAt
   }
 
-  init?(_ item: StoredItem) {
-    guard var link = PayloadCoding.value(LinkedIdentity.self, item.payload) else { return nil }
-    link.revision = item.revision
-    self = link
-  }
-
   /// Names the link on its owner's page. Tells nothing about the user.
   public var id: String { Base64URL.encode(StoredItemID(identity).bytes) }
 
@@ -50,7 +44,7 @@ extension StoredItemID {
   init(_ identity: ExternalIdentity) { self.init(.identity, identity.issuer, identity.subject) }
 }
 
-extension LinkedIdentity: StoredPayload {
+extension LinkedIdentity: ItemPayload {
   package var fields: [String: String?] {
     [
       "issuer": identity.issuer, "subject": identity.subject, "account": account.rawValue, "provider": provider,

@@ -193,7 +193,9 @@ extension Registry {
     if mayGetWaysIn, !account.passkeys.isEmpty, try await passkeys(of: known.id).isEmpty {
       let former = more.count
       for passkey in account.passkeys where try await self.passkey(passkey.id) == nil {
-        more.append(.createItem(passkey.moved(to: known.id).item))
+        var moved = passkey
+        moved.account = known.id
+        more.append(.createItem(moved.item))
       }
       if more.count > former { added.append("passkeys") }
     }

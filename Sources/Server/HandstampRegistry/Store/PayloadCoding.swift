@@ -7,6 +7,20 @@ package protocol StoredPayload {
   init?(fields: [String: String])
 }
 
+/// The payload of an item that is replaced if it is still as it was read.
+protocol ItemPayload: StoredPayload {
+  /// That of the stored item.
+  var revision: Int64 { get set }
+}
+
+extension ItemPayload {
+  init?(_ item: StoredItem) {
+    guard let payload = PayloadCoding.value(Self.self, item.payload) else { return nil }
+    self = payload
+    revision = item.revision
+  }
+}
+
 package enum PayloadCoding {
   package static func text(_ payload: some StoredPayload) -> String { text(payload.fields.compactMapValues { $0 }) }
 

@@ -122,9 +122,10 @@ struct PasskeyService: Sendable {
     } catch { throw refusal(error, logger) }
     switch outcome {
     case .verified(let passkey):
-      let use = try await registry.credentialUse(
-        for: record, signCount: passkey.signCount, isBackedUp: passkey.isBackedUp, challenge: used, now: now)
-      guard let use else { throw ProblemError.accountDisabled }
+      (record.signCount, record.isBackedUp) = (passkey.signCount, passkey.isBackedUp)
+      guard let use = try await registry.credentialUse(for: record, challenge: used, now: now) else {
+        throw ProblemError.accountDisabled
+      }
       return use
     case .clonedAuthenticator(_, let received):
       try await registry.recordRefusal(record, received: received, now: now)
