@@ -153,7 +153,7 @@ extension CookieBackend: CookieCredential {
   package func changes(from lent: [LentCookie], to shown: [LentCookie], at now: UnixTime) -> [CookieChange] {
     guard let host = WebAddress(site.base)?.host else { return [] }
     // Another site's cookie would become the session's: a field without a domain is for the host that it comes from.
-    let own = shown.filter { Cookie($0, createdAt: now).isFor(host) }
+    let own = shown.filter { DomainRules.allow($0.domain, isHostOnly: $0.isHostOnly, at: host) }
     let set = own.filter { !lent.contains($0) }.map { CookieChange($0, field: $0.field(at: now), isRemoval: false) }
     let removed = lent.filter { former in !own.contains { $0.isSamePlace(as: former) } }
     return set + removed.map { CookieChange($0, field: $0.removal, isRemoval: true) }
@@ -182,14 +182,6 @@ extension LentCookie {
     if isSecure { parts.append("Secure") }
     if isHTTPOnly { parts.append("HttpOnly") }
     return HeaderField("Set-Cookie", parts.joined(separator: "; "))
-  }
-}
-
-extension Cookie {
-  fileprivate init(_ cookie: LentCookie, createdAt: UnixTime) {
-    self.init(
-      name: cookie.name, value: cookie.value, domain: cookie.domain, isHostOnly: cookie.isHostOnly, path: cookie.path,
-      expires: cookie.expires, isSecure: cookie.isSecure, isHTTPOnly: cookie.isHTTPOnly, createdAt: createdAt)
   }
 }
 

@@ -44,7 +44,7 @@ public struct Cookie: Sendable, Hashable {
   }
 
   /// Whether that host gets it, whatever the path.
-  func isFor(_ host: String) -> Bool { isHostOnly ? host == domain : DomainRules.matches(host, domain) }
+  func isFor(_ host: String) -> Bool { DomainRules.allow(domain, isHostOnly: isHostOnly, at: host) }
 
   /// Path matching (RFC 6265 section 5.1.4).
   static func path(_ request: String, matches path: String) -> Bool {
@@ -74,6 +74,11 @@ enum DomainRules {
   /// Domain matching (RFC 6265 section 5.1.3).
   static func matches(_ host: String, _ domain: String) -> Bool {
     host == domain || (host.hasSuffix("." + domain) && !isAddress(host))
+  }
+
+  /// Whether a host gets a cookie of `domain`.
+  static func allow(_ domain: String, isHostOnly: Bool, at host: String) -> Bool {
+    isHostOnly ? host == domain : matches(host, domain)
   }
 
   /// Whether a cookie for all of `domain` is refused. There is no list of public suffixes here: a domain without a dot is
