@@ -20,11 +20,8 @@ public struct VaultEntry: Sendable, Hashable {
     revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = [], auditHead: AuditHead? = nil,
     signIn: PendingSignIn? = nil
   ) {
-    self.signIn = signIn
-    self.revision = revision
-    self.session = session
-    self.tombstones = tombstones
-    self.auditHead = auditHead
+    (self.revision, self.session, self.tombstones) = (revision, session, tombstones)
+    (self.auditHead, self.signIn) = (auditHead, signIn)
   }
 
   /// Whether there is neither a session nor a tombstone, nor a sign-in.
@@ -74,19 +71,10 @@ public struct StoredSession: Sendable, Hashable {
     activeAt: Moment, isRemembered: Bool = true, rotationKeys: RotationKeyUse = .unknown, isRotated: Bool? = nil,
     issuer: String? = nil
   ) {
-    self.issuer = issuer
-    self.rotationKeys = rotationKeys
-    self.isRotated = isRotated
-    self.isRemembered = isRemembered
-    self.id = id
-    self.profile = profile
-    self.refresh = refresh
-    self.pendingKey = pendingKey
-    self.attempt = attempt
-    self.revocation = revocation
-    self.access = access
-    self.startedAt = startedAt
-    self.activeAt = activeAt
+    (self.id, self.profile, self.issuer, self.isRemembered) = (id, profile, issuer, isRemembered)
+    (self.refresh, self.pendingKey, self.attempt, self.isRotated) = (refresh, pendingKey, attempt, isRotated)
+    (self.revocation, self.access, self.rotationKeys) = (revocation, access, rotationKeys)
+    (self.startedAt, self.activeAt) = (startedAt, activeAt)
   }
 }
 
@@ -224,14 +212,9 @@ package struct Tombstone: Sendable, Hashable {
     session: SessionID, reason: EndReason, endedAt: Moment, revocation: RevocationHandle?, account: AccountID? = nil,
     issuer: String? = nil, delay: DeliveryDelay? = nil, steps: [String] = []
   ) {
-    self.issuer = issuer
-    self.delay = delay
-    self.account = account
-    self.steps = steps
-    self.session = session
-    self.reason = reason
-    self.endedAt = endedAt
-    self.revocation = revocation
+    (self.session, self.reason, self.endedAt) = (session, reason, endedAt)
+    (self.account, self.issuer, self.steps) = (account, issuer, steps)
+    (self.revocation, self.delay) = (revocation, delay)
   }
 }
 
