@@ -1,5 +1,4 @@
 #if Server
-import HTTPTypes
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -37,10 +36,10 @@ extension AccountService {
   /// Refuses a sign-in of an app that is weaker than the operator requires. Sessions that began before go on: a new rule signs out
   /// no user.
   ///
-  /// - Throws: ``ProblemError`` `second_factor_missing`.
+  /// - Throws: ``AccountError`` `second_factor_missing`.
   func require(_ methods: AuthenticationMethods, of account: AccountRecord) async throws {
     guard methods.amount(to: try await requiredContext(of: account)) else {
-      throw ProblemError.secondFactorMissing(at: assurance.page)
+      throw AccountError.secondFactorMissing(page: assurance.page)
     }
   }
 
@@ -48,7 +47,7 @@ extension AccountService {
 
   /// Asks for the proof of an action.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func require(_ action: OwnerAction, of owner: Owner) async throws {
     guard !owner.methods.isRecovering else { return try await requireRecovery(action, of: owner) }
     switch action.proof {
@@ -62,7 +61,7 @@ extension AccountService {
     switch action.proof {
     case .strongOrRecovery: try requireProof(owner)
     case .session, .oneFactor, .strong:
-      throw ProblemError.reauthenticationRequired(try await neededContext(of: owner.account))
+      throw AccountError.reauthenticationRequired(try await neededContext(of: owner.account))
     }
   }
 
@@ -70,8 +69,8 @@ extension AccountService {
   /// authenticator app as well, unless the session has shown a second factor.
   ///
   /// - Returns: the place in the queue, for the hash of a new password.
-  /// - Throws: ``ProblemError/wrongPassword``; ``ProblemError/secondFactorRequired``, ``ProblemError/secondFactorWrong`` for the code;
-  ///   ``ProblemError/reauthenticationRequired(_:)`` if that is not enough.
+  /// - Throws: ``AccountError/wrongPassword``; the errors of ``withSecondFactor(of:code:_:)`` for the code;
+  ///   ``AccountError/reauthenticationRequired(_:)`` if that is not enough.
   func require(
     _ action: OwnerAction, of owner: Owner, password: Secret?, code: Secret?
   ) async throws -> PasswordPool.Place {
@@ -123,10 +122,10 @@ extension AccountService {
 
   /// Returns whether ``require(_:of:)`` lets the owner.
   func isAllowed(_ action: OwnerAction, to owner: Owner) async throws -> Bool {
-    do { try await require(action, of: owner) } catch let problem as ProblemError
-      where problem.code == ProblemError.reauthenticationRequired(nil).code
-    { return false }
-    return true
+    do {
+      try await require(action, of: owner)
+      return true
+    } catch AccountError.reauthenticationRequired { return false }
   }
 
   /// Asks for a recent proof. Where the operator requires two factors or the account has an authenticator app, and it can prove them, it
@@ -135,7 +134,7 @@ extension AccountService {
     guard !owner.account.isGuest else { return }
     let needed = try await neededContext(of: owner.account)
     guard isProven(owner.provenAt), owner.methods.amount(to: needed), try await isDated(owner) else {
-      throw ProblemError.reauthenticationRequired(needed)
+      throw AccountError.reauthenticationRequired(needed)
     }
   }
 
@@ -182,33 +181,6 @@ struct Assurance: Sendable {
   var page: String
 }
 
-extension ProblemError {
-  /// The password, or another provider, is not enough for this account. A passkey helps.
-  static func secondFactorMissing(at page: String) -> ProblemError {
-    ProblemError(
-      .forbidden, "second_factor_missing", "This account needs a second factor",
-      detail:
-        "Sign in with a passkey, or with the code of an authenticator app. To set one up, open \(page) in a browser.",
-      page: page)
-  }
-
-  /// The session's user was last seen to be the owner too long ago, or not by enough. `POST /v1/reauthenticate` helps.
-  ///
-  /// - Parameter context: the least that a proof has to amount to; `nil` if one factor is enough.
-  static func reauthenticationRequired(_ context: AuthenticationContext?) -> ProblemError {
-    let detail =
-      switch context {
-      case nil: "Enter the password again."
-      case .multiFactor: "Enter the password again, and the code of the authenticator app; or use a passkey."
-      case .phishingResistant: "Use a passkey."
-      }
-    var problem = ProblemError(
-      .forbidden, "reauthentication_required", "Confirm that it is you", detail: detail)
-    problem.context = context
-    return problem
-  }
-}
-
 /// The authenticator app of an account: a second factor beside its password. A passkey needs none.
 extension AccountService {
   /// Runs `work` for the owner of an account whose password was right, after the second factor that the account asks for.
@@ -216,17 +188,22 @@ extension AccountService {
   /// - Parameters:
   ///   - code: the one-time password, if there was one.
   ///   - device: the device that it was typed on.
+  ///   - isSignedIn: whether the owner is signed in.
   ///   - repeated: what an earlier request with the same code has begun; `nil` if there was none.
   ///   - work: records the use in the write that it makes: of the password alone if the account has no app.
-  /// - Throws: ``ProblemError/secondFactorRequired`` without a code, ``ProblemError/secondFactorWrong``, `rate_limited`.
+  /// - Throws: ``AccountError/secondFactorRequired(isSignedIn:)`` without a code, ``AccountError/secondFactorWrong(isSignedIn:)``,
+  ///   `rate_limited`.
   func withSecondFactor<Value>(
-    of account: AccountRecord, code: Secret?, on device: DeviceID?, _ caller: Caller,
+    of account: AccountRecord, code: Secret?, on device: DeviceID?, isSignedIn: Bool = false, _ caller: Caller,
     repeated: () async throws -> Value? = { nil }, _ work: (CredentialUse) async throws -> Value
   ) async throws -> Value {
     guard try await registry.totp(of: account.id) != nil else { return try await work(.password(of: account)) }
-    guard let email = account.email, let code, !code.isEmpty else { throw ProblemError.secondFactorRequired }
+    guard let email = account.email, let code, !code.isEmpty else {
+      throw AccountError.secondFactorRequired(isSignedIn: isSignedIn)
+    }
+    let wrong = AccountError.secondFactorWrong(isSignedIn: isSignedIn)
     // No attempt, which would count.
-    guard !code.withExposed({ TOTPSecret.digits(of: $0) }).isEmpty else { throw ProblemError.secondFactorWrong }
+    guard !code.withExposed({ TOTPSecret.digits(of: $0) }).isEmpty else { throw wrong }
     let attempt = PasswordAttempt(email: email, password: code, device: device, caller: caller)
     var value: Value?
     let fits = try await passwordGuard.check(attempt, for: account.id, isCode: true, at: clock.now) { _ in
@@ -248,7 +225,7 @@ extension AccountService {
     }
     guard fits, let value else {
       await note(refused: .passwordAndCode, of: account.id, because: "code", caller)
-      throw ProblemError.secondFactorWrong
+      throw wrong
     }
     return value
   }
@@ -258,14 +235,13 @@ extension AccountService {
     of owner: Owner, code: Secret?, _ work: (CredentialUse) async throws -> Value
   ) async throws -> Value {
     let device = try await registry.session(owner.session, now: clock.now)?.device.id
-    do {
-      return try await withSecondFactor(of: owner.account, code: code, on: device, owner.caller, work)
-    } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.forSignedInUser }
+    return try await withSecondFactor(
+      of: owner.account, code: code, on: device, isSignedIn: true, owner.caller, work)
   }
 
   /// Begins to set up an authenticator app.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `not_offered`.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `not_offered`.
   func newTOTP(of owner: Owner) async throws -> TOTPSetup {
     try await require(.addApp, of: owner)
     try requirePassword(owner)
@@ -275,7 +251,7 @@ extension AccountService {
   /// Adds an authenticator app that shows the right code. In a session of a recovery code, it replaces the one that was lost.
   ///
   /// - Returns: `false` if the code is wrong, or there is an app.
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `not_offered`, `rate_limited`.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `not_offered`, `rate_limited`.
   func addTOTP(_ setup: TOTPSetup, code: String, of owner: Owner) async throws -> Bool {
     try await require(.addApp, of: owner)
     try requirePassword(owner)
@@ -292,7 +268,7 @@ extension AccountService {
   }
 
   /// - Returns: whether there was one.
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func removeTOTP(of owner: Owner) async throws -> Bool {
     try await require(.removeApp, of: owner)
     let isRemoved = try await owned(owner.caller).removeTOTP(of: owner.account.id, in: owner.session, now: clock.now)
@@ -301,29 +277,10 @@ extension AccountService {
   }
 
   /// Without recovery codes, which come with passkeys, a lost device would be the end of the account.
-  private func requirePassword(_ owner: Owner) throws(ProblemError) {
+  private func requirePassword(_ owner: Owner) throws(AccountError) {
     guard passkeys != nil, owner.account.passwordHash != nil, owner.account.email != nil else {
-      throw .notOffered("An authenticator app is for accounts with a password")
+      throw .notOffered(.authenticatorApp)
     }
-  }
-}
-
-extension ProblemError {
-  /// Only after the right password.
-  static let secondFactorRequired = ProblemError(
-    .unauthorized, "second_factor_required", "The account asks for a second factor",
-    detail: "Send the request again with the code of the authenticator app as `code`, or sign in with a passkey.",
-    headers: [.wwwAuthenticate: "Bearer"])
-
-  static let secondFactorWrong = ProblemError(
-    .unauthorized, "second_factor_wrong", "The code is wrong, or was used before",
-    detail: "Wait for the next code, and check the device's clock.", headers: [.wwwAuthenticate: "Bearer"])
-
-  /// The error for a signed-in user: the access token is valid, so the status is not 401.
-  var forSignedInUser: ProblemError {
-    var problem = self
-    (problem.status, problem.headers[.wwwAuthenticate]) = (.forbidden, nil)
-    return problem
   }
 }
 #endif

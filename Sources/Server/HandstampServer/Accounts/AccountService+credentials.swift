@@ -1,5 +1,4 @@
 #if Server
-import HTTPTypes
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -67,9 +66,9 @@ extension AccountService {
 
   /// Sets the first password of an account that signs in with passkeys.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `weak_password`; ``ProblemError/wrongPassword`` if there is a password.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `weak_password`; ``AccountError/wrongPassword`` if there is a password.
   func setFirstPassword(of owner: Owner, to new: Secret, endingOthers: Bool) async throws {
-    guard owner.account.passwordHash == nil, owner.account.email != nil else { throw ProblemError.wrongPassword }
+    guard owner.account.passwordHash == nil, owner.account.email != nil else { throw AccountError.wrongPassword }
     try await require(.setPassword, of: owner)
     try policy.check(new: new, of: owner.account.email, owner.account.username)
     try await setPassword(of: owner, hash: try await passwords.hash(new), endingOthers: endingOthers)
@@ -88,7 +87,7 @@ extension AccountService {
   /// Removes the password of an account that has passkeys.
   ///
   /// - Returns: whether it did.
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func removePassword(of owner: Owner, in browser: BrowserSession) async throws -> Bool {
     try await require(.removePassword, of: owner)
     let record = try await owned(owner.caller).removePassword(by: browser, now: clock.now)
@@ -102,7 +101,7 @@ extension AccountService {
   /// the device.
   ///
   /// - Parameter place: what only this browser or session knows, which ``addPasskey(_:boundTo:orNamed:of:)`` names again.
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `not_offered`.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `not_offered`.
   func passkeyOptions(boundTo place: String, of owner: Owner) async throws -> JSONText {
     try await require(.addPasskey, of: owner)
     return try await passkeys(for: owner).creationOptions(for: owner.account, boundTo: place)
@@ -110,7 +109,7 @@ extension AccountService {
 
   /// Adds the passkey of an authenticator's answer.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, ``PasskeyService/VerificationError``, `not_offered`.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, ``AccountError/passkey(_:)``, `not_offered`.
   func addPasskey(_ answer: String, boundTo place: String, orNamed name: String, of owner: Owner) async throws {
     try await require(.addPasskey, of: owner)
     try await passkeys(for: owner).add(
@@ -119,14 +118,14 @@ extension AccountService {
   }
 
   /// The session alone is the way into a guest's account, which ends with it; a passkey would outlive that.
-  private func passkeys(for owner: Owner) throws(ProblemError) -> PasskeyService {
-    guard var passkeys else { throw .noPasskeys }
-    guard !owner.account.isGuest else { throw .notOffered("A guest has no passkeys") }
+  private func passkeys(for owner: Owner) throws(AccountError) -> PasskeyService {
+    guard var passkeys else { throw .notOffered(.passkeys) }
+    guard !owner.account.isGuest else { throw .notOffered(.guestPasskeys) }
     passkeys.registry = owned(owner.caller)
     return passkeys
   }
 
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func removePasskey(_ id: String, of owner: Owner) async throws -> PasskeyRemoval {
     try await require(.removePasskey, of: owner)
     let removal = try await owned(owner.caller).removePasskey(
@@ -137,7 +136,7 @@ extension AccountService {
 
   /// Makes new recovery codes; former ones no longer work.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func makeRecoveryCodes(of owner: Owner, in browser: BrowserSession) async throws -> [RecoveryCode] {
     try await require(.makeRecoveryCodes, of: owner)
     return try await newRecoveryCodes(of: owner, in: browser)
@@ -174,12 +173,12 @@ extension AccountService {
     try limits.take(.passwords, from: owner.caller.client, .own)
     let claims = try await verify(token, nonce: nonce)
     let time = claims.authenticatedAt
-    guard time.map({ isProven($0, at: clock.read().earliest) }) ?? true else { throw ProblemError.badIDToken }
+    guard time.map({ isProven($0, at: clock.read().earliest) }) ?? true else { throw AccountError.idTokenInvalid }
     let proof = IdentityProof(
       claims.identity, provider: AppleSignIn.provider, label: "",
       methods: AuthenticationMethods(provider: [], isDated: time != nil))
     guard let use = try await owned(owner.caller).credentialUse(by: proof, of: owner.account, now: clock.now) else {
-      throw ProblemError.badIDToken
+      throw AccountError.idTokenInvalid
     }
     try await registry.use(claims.usedNonce(at: clock.now))
     try await owned(owner.caller).commit(use, now: clock.now)
@@ -191,7 +190,7 @@ extension AccountService {
   /// - Throws: `not_offered`, `rate_limited`.
   func mailProof(to owner: Owner) async throws -> EmailAddress {
     guard let email = owner.account.email, try await takesMailedProof(owner.account) else {
-      throw ProblemError.notOffered("A mailed code is for accounts without password and passkey")
+      throw AccountError.notOffered(.mailedCode)
     }
     try limits.take(.mails, from: owner.caller.client, about: email.normalized)
     try await outbox.add(.ownerProof(email, isRecovery: false), to: email, by: owner.caller)

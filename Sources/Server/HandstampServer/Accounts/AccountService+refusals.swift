@@ -17,13 +17,13 @@ extension AccountService {
   /// Verifies an authenticator's answer, and lets `work` record its use in the write that it makes; again if the passkey was used
   /// elsewhere at the same time. The audit log gets a refusal.
   ///
-  /// - Throws: ``PasskeyService/VerificationError``, ``ProblemError/accountDisabled``, `rate_limited`, `not_offered`, and the errors
+  /// - Throws: ``AccountError/passkey(_:)``, ``AccountError/disabled``, `rate_limited`, `not_offered`, and the errors
   ///   of `work`.
   func verify<Result>(
     passkey answer: String, boundTo browser: String, as account: AccountID? = nil, mayRepeat: Bool = false,
     _ caller: Caller, _ work: (CredentialUse) async throws -> Result
   ) async throws -> Result {
-    guard let passkeys else { throw ProblemError.noPasskeys }
+    guard let passkeys else { throw AccountError.notOffered(.passkeys) }
     try limits.take(.passwords, from: caller.client, .own)
     do {
       for _ in 0..<PasskeyService.attempts {
@@ -31,10 +31,10 @@ extension AccountService {
           answer, boundTo: browser, as: account, mayRepeat: mayRepeat, caller.logger)
         do { return try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
       }
-      throw PasskeyService.VerificationError.expired
-    } catch let refusal as PasskeyService.VerificationError {
+      throw AccountError.passkey(.expired)
+    } catch AccountError.passkey(let refusal) {
       await note(refused: .passkey, of: account, because: "\(refusal)", caller)
-      throw refusal
+      throw AccountError.passkey(refusal)
     }
   }
 
@@ -61,7 +61,7 @@ extension AccountService {
   /// Where the operator requires a second factor, or the account has an authenticator app, it takes a password or a mailed code as well
   /// (NIST SP 800-63B-4 section 4.2.2), unless the account can have neither.
   ///
-  /// - Throws: ``ProblemError/wrongCredentials`` for the password, ``RegistryError/oneTimeTokenInvalid`` for the mailed code,
+  /// - Throws: ``AccountError/wrongCredentials`` for the password, ``RegistryError/oneTimeTokenInvalid`` for the mailed code,
   ///   `rate_limited`, and the errors of `work`.
   func verify<Value>(
     _ typed: TypedRecovery, on browser: DeviceInfo, _ caller: Caller, _ work: (CredentialUse) async throws -> Value

@@ -25,7 +25,7 @@ extension AccountService {
 
   /// Creates an account and its first session, or asks for a confirmation of the address.
   ///
-  /// - Throws: ``ProblemError/signUpClosed``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
+  /// - Throws: ``AccountError/signUpClosed``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
   func signUp(_ new: NewAccount, by caller: Caller) async throws -> SignUpResult {
     try requireOpen()
     if signUp == .confirmed {
@@ -41,10 +41,10 @@ extension AccountService {
 
   /// Asks for a confirmation of an address that signed up before, whose mail was lost.
   ///
-  /// - Throws: ``ProblemError/signUpClosed``; ``ProblemError/notFound`` where addresses are not confirmed.
+  /// - Throws: ``AccountError/signUpClosed``; ``AccountError/notFound`` where addresses are not confirmed.
   func resendConfirmation(to email: EmailAddress, by caller: Caller) async throws {
     try requireOpen()
-    guard signUp == .confirmed else { throw ProblemError.notFound }
+    guard signUp == .confirmed else { throw AccountError.notFound }
     try await sendConfirmation(to: email, username: "", by: caller)
   }
 
@@ -53,9 +53,7 @@ extension AccountService {
     to email: EmailAddress, username: String, of guest: AccountRecord? = nil, by caller: Caller
   ) async throws {
     try limits.take(.signUps, from: caller.client)
-    guard Mailbox(email) != nil else {
-      throw ProblemError.invalidRequest("email: mail cannot be sent to this address.")
-    }
+    guard Mailbox(email) != nil else { throw AccountError.unmailable }
     try limits.take(.mails, from: caller.client, about: email.normalized)
     try await outbox.add(.confirmation(email, username: username, guest: guest?.id), to: email, by: caller)
   }
@@ -70,7 +68,7 @@ extension AccountService {
 
   /// Redeems a mailed one-time token: creates the account or upgrades the guest account, sets the password, and signs in.
   ///
-  /// - Throws: ``ProblemError/signUpClosed`` also for a token that was mailed before sign-up was closed; ``RegistryError/oneTimeTokenInvalid``,
+  /// - Throws: ``AccountError/signUpClosed`` also for a token that was mailed before sign-up was closed; ``RegistryError/oneTimeTokenInvalid``,
   ///   ``RegistryError/emailTaken``, `weak_password`.
   func confirm(_ presented: Secret, password: Secret, _ start: SessionStart, by caller: Caller) async throws
     -> NewSession
@@ -94,7 +92,7 @@ extension AccountService {
   /// Returns a session again, for a client that knows the account's password.
   private func handOut(_ repeated: NewSession, to password: Secret) async throws -> NewSession {
     guard try await passwords.verify(password, against: repeated.account.passwordHash) else {
-      throw ProblemError.rotationKeyUsed
+      throw AccountError.rotationKeyUsed
     }
     return repeated
   }
@@ -103,7 +101,7 @@ extension AccountService {
 
   /// Creates a guest account and its only session.
   ///
-  /// - Throws: ``ProblemError/signUpClosed``, `rate_limited`.
+  /// - Throws: ``AccountError/signUpClosed``, `rate_limited`.
   func beginGuest(_ start: SessionStart, by caller: Caller) async throws -> NewSession {
     try requireOpen()
     try limits.take(.signUps, from: caller.client)
@@ -117,13 +115,13 @@ extension AccountService {
   /// Turns a guest account into a full one with the same ID, or asks for a confirmation of the address: then it stays a guest account
   /// until the mailed token is redeemed.
   ///
-  /// - Throws: ``ProblemError/signUpClosed``, ``ProblemError/notGuest``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
+  /// - Throws: ``AccountError/signUpClosed``, ``AccountError/notGuest``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
   func upgrade(_ owner: Owner, to full: NewAccount) async throws -> SignUpResult {
     try await require(.upgrade, of: owner)
     try requireOpen()
     let (guest, caller, start) = (owner.account, owner.caller, full.session)
     if signUp == .confirmed {
-      guard guest.isGuest else { throw ProblemError.notGuest }
+      guard guest.isGuest else { throw AccountError.notGuest }
       try await sendConfirmation(to: full.email, username: full.username, of: guest, by: caller)
       return .confirmationSent
     }
@@ -132,7 +130,7 @@ extension AccountService {
     guard guest.isGuest else {
       guard guest.email?.normalized == full.email.normalized,
         let repeated = try await registry.repeatedUpgrade(of: guest, start, now: clock.now)
-      else { throw ProblemError.notGuest }
+      else { throw AccountError.notGuest }
       return .session(try await handOut(repeated, to: password))
     }
     try policy.check(new: password, of: full.email, full.username)
@@ -145,7 +143,7 @@ extension AccountService {
 
   /// The same with an identity at Apple, whose verified address becomes the account's unless another one has it.
   ///
-  /// - Throws: ``ProblemError/signUpClosed``, ``ProblemError/notGuest``, ``RegistryError/identityTaken``, ``TokenError``, `rate_limited`.
+  /// - Throws: ``AccountError/signUpClosed``, ``AccountError/notGuest``, ``RegistryError/identityTaken``, ``InvalidIDToken``, ``KeysUnavailable``, `rate_limited`.
   func upgrade(
     _ owner: Owner, toApple token: Secret, nonce: String, code: Secret?, username: String, _ start: SessionStart
   ) async throws -> NewSession {
@@ -171,10 +169,10 @@ extension AccountService {
 
   /// Returns the options of the passkey with which a guest's account becomes a full one.
   ///
-  /// - Throws: ``ProblemError/notGuest``; `not_offered` where addresses are confirmed: who reads the mail chooses the way in.
+  /// - Throws: ``AccountError/notGuest``; `not_offered` where addresses are confirmed: who reads the mail chooses the way in.
   func upgradeOptions(_ owner: Owner, email: EmailAddress, username: String) async throws -> JSONText {
     let passkeys = try await passkeys(toUpgrade: owner)
-    guard owner.account.isGuest else { throw ProblemError.notGuest }
+    guard owner.account.isGuest else { throw AccountError.notGuest }
     var full = owner.account
     (full.email, full.username) = (email, username)
     return try await passkeys.creationOptions(for: full, boundTo: owner.session.rawValue)
@@ -183,7 +181,7 @@ extension AccountService {
   /// Turns a guest account into one that signs in with a passkey.
   ///
   /// - Parameter answer: `RegistrationResponseJSON` to ``upgradeOptions(_:email:username:)``.
-  /// - Throws: as ``upgradeOptions(_:email:username:)``; ``PasskeyService/VerificationError``, ``RegistryError/emailTaken``, `rate_limited`.
+  /// - Throws: as ``upgradeOptions(_:email:username:)``; ``AccountError/passkey(_:)``, ``RegistryError/emailTaken``, `rate_limited`.
   func upgrade(
     _ owner: Owner, toPasskey answer: String, email: EmailAddress, username: String, orNamed name: String,
     _ start: SessionStart
@@ -205,10 +203,8 @@ extension AccountService {
   private func passkeys(toUpgrade owner: Owner) async throws -> PasskeyService {
     try await require(.upgrade, of: owner)
     try requireOpen()
-    guard let passkeys else { throw ProblemError.noPasskeys }
-    guard signUp != .confirmed else {
-      throw ProblemError.notOffered("A new address is confirmed with a password first")
-    }
+    guard let passkeys else { throw AccountError.notOffered(.passkeys) }
+    guard signUp != .confirmed else { throw AccountError.notOffered(.passkeyUpgrade) }
     return passkeys
   }
 
@@ -217,7 +213,7 @@ extension AccountService {
     of owner: Owner, _ start: SessionStart, isSame: Bool
   ) async throws -> NewSession {
     guard isSame, let repeated = try await registry.repeatedUpgrade(of: owner.account, start, now: clock.now) else {
-      throw ProblemError.notGuest
+      throw AccountError.notGuest
     }
     return repeated
   }
@@ -240,7 +236,7 @@ extension AccountService {
   /// Signs in a user of Apple; the first sign-in creates the account, with the token's verified address unless another account has it.
   /// It is found only by Apple's user ID: an address in the token gives access to no account.
   ///
-  /// - Throws: ``ProblemError/signUpClosed`` for a user without an account; ``ProblemError/notOffered(_:)``, ``TokenError``.
+  /// - Throws: ``AccountError/signUpClosed`` for a user without an account; ``AccountError/notOffered(_:)``, ``InvalidIDToken``, ``KeysUnavailable``.
   func signIn(
     with token: Secret, nonce: String, code: Secret?, username: String, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {
@@ -261,14 +257,14 @@ extension AccountService {
   }
 
   func verify(_ token: Secret, nonce: String) async throws -> IdentityTokens.Claims {
-    guard let identityTokens else { throw ProblemError.noApple }
+    guard let identityTokens else { throw AccountError.notOffered(.apple) }
     return try await identityTokens.verify(token, nonce: nonce, at: clock.read())
   }
 
   // MARK: What they have in common
 
   /// People without an account get none by themselves where sign-up is closed, at whichever door.
-  func requireOpen() throws(ProblemError) {
+  func requireOpen() throws(AccountError) {
     guard signUp != .closed else { throw .signUpClosed }
   }
 
@@ -281,8 +277,8 @@ extension AccountService {
 
 extension NewAccount {
   fileprivate var requiredPassword: Secret {
-    get throws(ProblemError) {
-      guard let password else { throw .invalidRequest("Missing: password.") }
+    get throws(AccountError) {
+      guard let password else { throw .passwordMissing }
       return password
     }
   }
@@ -310,7 +306,7 @@ extension AccountService {
 
   /// Asks for a mail to another address, which confirms it, and one to the present one with the news.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``: who reads the mails to the address owns the account. `rate_limited`.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``: who reads the mails to the address owns the account. `rate_limited`.
   func beginEmailChange(of owner: Owner, to email: EmailAddress) async throws {
     // A mailed link to that address removes passkeys.
     try await require(.changeEmail, of: owner)
@@ -350,7 +346,7 @@ extension AccountService {
 extension AccountService {
   /// Signs in with an address and a password, and the one-time password that the account may ask for.
   ///
-  /// - Throws: ``ProblemError/wrongCredentials``, ``ProblemError/accountDisabled``, `rate_limited`, ``PasswordHashError``, and as
+  /// - Throws: ``AccountError/wrongCredentials``, ``AccountError/disabled``, `rate_limited`, ``PasswordHashError``, and as
   ///   ``withSecondFactor(of:code:on:_:repeated:_:)``.
   func signIn(
     email: EmailAddress, password: Secret, code: Secret?, _ start: SessionStart, by caller: Caller
@@ -369,7 +365,7 @@ extension AccountService {
 
   /// Signs in with an authenticator's answer.
   ///
-  /// - Throws: ``PasskeyService/VerificationError``, ``ProblemError/accountDisabled``, `rate_limited`.
+  /// - Throws: ``AccountError/passkey(_:)``, ``AccountError/disabled``, `rate_limited`.
   func signIn(byPasskey answer: String, _ start: SessionStart, by caller: Caller) async throws -> NewSession {
     try await verify(
       passkey: answer, boundTo: PasskeyService.app, mayRepeat: start.key != nil, caller

@@ -88,8 +88,8 @@ struct AccountService: Sendable {
   /// Asks for a recent proof where a session alone is not enough: a person who holds the owner's phone must not be able to do that.
   /// Guests have nothing to prove it with.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
-  func requireProof(_ owner: Owner) throws(ProblemError) {
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
+  func requireProof(_ owner: Owner) throws(AccountError) {
     guard !owner.account.isGuest, !isProven(owner.provenAt) else { return }
     throw .reauthenticationRequired(nil)
   }
@@ -107,13 +107,13 @@ struct AccountService: Sendable {
   /// Verifies the password of an account's owner, and bounds guessing: a stolen session must not find the password out.
   ///
   /// - Returns: the place in the queue, for the hash of a new password.
-  /// - Throws: ``ProblemError/wrongPassword``: 403, not 401, for the session is valid.
+  /// - Throws: ``AccountError/wrongPassword``: 403, not 401, for the session is valid.
   func verify(_ password: Secret?, of owner: Owner) async throws -> PasswordPool.Place {
     let password = password ?? Secret("")
     try PasswordPolicy.check(attempt: password)
     // Not worth a hash: the account's own session may know that it has no password.
     guard let email = owner.account.email, let hash = owner.account.passwordHash else {
-      throw ProblemError.wrongPassword
+      throw AccountError.wrongPassword
     }
     let device = try await registry.session(owner.session, now: clock.now)?.device.id
     let attempt = PasswordAttempt(email: email, password: password, device: device, caller: owner.caller)
@@ -123,7 +123,7 @@ struct AccountService: Sendable {
       place = admitted
       return try await admitted.verify(password, against: hash)
     }
-    guard fits, let place else { throw ProblemError.wrongPassword }
+    guard fits, let place else { throw AccountError.wrongPassword }
     return place
   }
 }
@@ -161,7 +161,7 @@ extension AccountService {
   /// - Parameters:
   ///   - keepingOwn: whether the one that asks for it stays.
   ///   - password: as for ``end(_:with:by:password:)``.
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   @discardableResult
   func endAll(by owner: Owner, keepingOwn: Bool, password: Secret? = nil) async throws -> [SessionRow] {
     try await require(.endDevices, of: owner, by: password)
@@ -172,7 +172,7 @@ extension AccountService {
 
   /// Withdraws what the owner allows a client, and ends the client's sessions of the account.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``: it ends sessions elsewhere.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``: it ends sessions elsewhere.
   func withdrawConsent(to client: String, by owner: Owner) async throws {
     try await require(.withdrawConsent, of: owner)
     ended(
@@ -205,7 +205,7 @@ extension AccountService {
   /// Returns everything that is stored about the owner.
   ///
   /// - Parameter export: reads it, for the audit log by the owner.
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `rate_limited`.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `rate_limited`.
   func download(
     _ owner: Owner, by export: (AccountID, AuditActor) async throws -> [UInt8]
   ) async throws -> [UInt8] {

@@ -20,8 +20,8 @@ struct DirectoryAccounts: AccountSource {
       record = try await self.record(of: entry, if: attempt.password)
       return record != nil
     }
-    guard fits, let entry, let record, record.state != .deleted else { throw ProblemError.wrongCredentials }
-    guard record.state == .active else { throw ProblemError.accountDisabled }
+    guard fits, let entry, let record, record.state != .deleted else { throw AccountError.wrongCredentials }
+    guard record.state == .active else { throw AccountError.disabled }
     guard record.identity?.issuer == DirectoryAccounts.origin else {
       throw AccountDirectoryError.unavailable(
         "an account of the server's own has the ID of an account in the directory")

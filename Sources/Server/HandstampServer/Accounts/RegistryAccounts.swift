@@ -18,12 +18,12 @@ struct RegistryAccounts: AccountSource {
       let place = try passwords.admit(isPreferred: isKnownDevice)
       return try await place.verify(attempt.password, against: found?.passwordHash)
     }
-    guard fits, let found else { throw ProblemError.wrongCredentials }
+    guard fits, let found else { throw AccountError.wrongCredentials }
     // Only to someone who knows the password.
     guard found.closedAt == nil else {
       try await registry.acting(as: .owner(from: attempt.caller.client.text)).audit(
         .signInRefused, account: found.id, details: #"{"way":"password","reason":"account_disabled"}"#, now: clock.now)
-      throw ProblemError.accountDisabled
+      throw AccountError.disabled
     }
     return try await strengthened(found, attempt)
   }
@@ -62,8 +62,8 @@ struct RegistryAccounts: AccountSource {
 protocol AccountSource: Sendable {
   /// Returns the account with this address and password.
   ///
-  /// - Throws: ``ProblemError/wrongCredentials`` without such an account; ``ProblemError/accountDisabled`` if it is closed and the password is
-  ///   right; ``ProblemError`` `rate_limited` after too many wrong ones; ``PasswordHashError`` if too many passwords are being hashed.
+  /// - Throws: ``AccountError/wrongCredentials`` without such an account; ``AccountError/disabled`` if it is closed and the password is
+  ///   right; ``AccountError`` `rate_limited` after too many wrong ones; ``PasswordHashError`` if too many passwords are being hashed.
   func account(_ attempt: PasswordAttempt) async throws -> AccountRecord
 
   /// Creates an account with its first session.

@@ -52,7 +52,7 @@ struct AdministrationController: Sendable {
 
   private func administrator(
     of request: Request, _ context: some SessionRequestContext
-  ) throws(ProblemError) -> Administrator {
+  ) throws -> Administrator {
     let fields = request.headers[values: .authorization]
     guard let field = fields.first else { throw AdministrationController.tokenMissing }
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)

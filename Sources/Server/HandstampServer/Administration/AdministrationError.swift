@@ -44,14 +44,14 @@ extension ProblemError {
     self =
       switch error {
       case .accountNotFound, .sessionNotFound: .notFound
-      case .emailTaken: .emailTaken
+      case .emailTaken: ProblemError(AccountError.emailTaken)
       case .invalidEmail: .invalidRequest("email: not a valid email address.")
       case .invalidName:
         .invalidRequest("username: must be 1 to 200 characters, without control characters.")
       case .invalidGroup:
         .invalidRequest(
           "groups: at most \(Registry.mostGroups) names of 1 to 100 bytes, with no space, comma or control character.")
-      case .weakPassword(let fault): .weakPassword(fault, policy)
+      case .weakPassword(let fault): ProblemError(.weakPassword(fault, least: policy.minimumLength))
       case .accountDeleted: ProblemError(.conflict, "account_deleted", "The account was deleted")
       case .accountDisabled: ProblemError(.conflict, "account_disabled", "The account is disabled")
       case .noAddress: ProblemError(.conflict, "no_address", "The account has no address to sign in with")
@@ -61,9 +61,9 @@ extension ProblemError {
       case .invalidWebhook(let field): .invalidRequest("\(field): not valid.")
       case .webhooksNotSent: .noWebhooks
       case .notOffered: .notOffered("This server does not manage accounts")
-      case .noMailer: .notOffered("Mail is not set up on this server")
+      case .noMailer: ProblemError(.notOffered(.mail))
       case .busy: .busy
-      case .registry(let error): ProblemError(error)
+      case .registry(let error): ProblemError(AccountError(error))
       }
   }
 }

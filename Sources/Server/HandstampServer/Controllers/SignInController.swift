@@ -34,7 +34,7 @@ struct SignInController: Sendable {
 
   /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account.
   @concurrent func signInWithApple(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard service.identityTokens != nil else { throw ProblemError.noApple }
+    guard service.identityTokens != nil else { throw AccountError.notOffered(.apple) }
     let body = try await request.json(upTo: bodyLimit)
     let (token, nonce, username) = try body.identity()
     let (start, proof) = try sessions.start(of: request, body)
@@ -60,7 +60,7 @@ struct SignInController: Sendable {
 
   /// `POST /v1/sign-in/passkey/options`: what the app passes to the system, as `PublicKeyCredentialRequestOptionsJSON`.
   @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let passkeys = service.passkeys else { throw ProblemError.noPasskeys }
+    guard let passkeys = service.passkeys else { throw AccountError.notOffered(.passkeys) }
     return .json(try passkeys.requestOptions(boundTo: PasskeyService.app))
   }
 
@@ -69,7 +69,7 @@ struct SignInController: Sendable {
   @concurrent func signInWithPasskey(
     _ request: Request, _ context: some SessionRequestContext
   ) async throws -> Response {
-    guard service.passkeys != nil else { throw ProblemError.noPasskeys }
+    guard service.passkeys != nil else { throw AccountError.notOffered(.passkeys) }
     let body = try await request.json(upTo: bodyLimit)
     let answer = try body.text("passkey")
     let (start, proof) = try sessions.start(of: request, body)

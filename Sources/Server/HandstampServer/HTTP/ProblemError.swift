@@ -68,20 +68,6 @@ extension ProblemError {
 
   static let notFound = ProblemError(.notFound, "not_found", "Not found")
 
-  init(_ refusal: PasskeyService.VerificationError) {
-    self =
-      switch refusal {
-      case .expired:
-        ProblemError(
-          .unauthorized, "passkey_expired", "The passkey's answer came too late", detail: "Ask for new options.")
-      case .unknown: ProblemError(.unauthorized, "passkey_unknown", "No account has this passkey")
-      case .tooMany: ProblemError(.conflict, "passkey_limit", "The account has too many passkeys")
-      case .notVerified:
-        ProblemError(.unauthorized, "passkey_unverified", "The authenticator has not checked who uses it")
-      case .invalid: ProblemError(.unauthorized, "passkey_refused", "The passkey was not accepted")
-      }
-  }
-
   static func methodNotAllowed(_ allowed: String) -> ProblemError {
     ProblemError(
       .methodNotAllowed, "method_not_allowed", "This method is not allowed here", headers: [.allow: allowed])
@@ -115,38 +101,12 @@ extension ProblemError {
     .unauthorized, "invalid_client", "The client's credentials are not valid",
     headers: [.wwwAuthenticate: "Basic realm=\"oauth\""])
 
-  static let wrongCredentials = ProblemError(
-    .unauthorized, "wrong_credentials", "The email address or the password is wrong",
-    headers: [.wwwAuthenticate: "Bearer"])
-
-  /// Only for a client that proved to be the account's owner: otherwise it would reveal that there is an account.
-  static let accountDisabled = ProblemError(
-    .forbidden, "account_disabled", "This account is disabled", detail: "Ask the operator of this server.")
-
-  /// The error for a signed-in user: the access token is valid, so the status is not 401.
-  static let wrongPassword = ProblemError(.forbidden, "wrong_credentials", "The password is wrong")
-
-  static let signUpClosed = ProblemError(.forbidden, "sign_up_closed", "Sign-up is disabled on this server")
-
-  static let notGuest = ProblemError(.conflict, "not_anonymous", "This is not a guest account")
-
-  /// Does not reveal whether the one-time token was ever valid.
-  static let oneTimeTokenInvalid = ProblemError(
-    .badRequest, "link_invalid", "This link or code is not valid",
-    detail: "It has expired, was already used, or was replaced by a newer one.")
-
-  static let badIDToken = ProblemError(.forbidden, "id_token_invalid", "The identity provider's sign-in is not valid")
-
-  static let noApple = notOffered("Sign in with Apple is not set up on this server")
-
   /// `handstamp-server serve` sends them, unless its build lacks that.
   static let noWebhooks = ProblemError(
     .forbidden, "not_offered", "This server sends no webhooks",
     detail: "Serve its store with handstamp-server serve; \(BuildPart.hint(building: "handstamp-server"))")
 
   static func notOffered(_ title: String) -> ProblemError { ProblemError(.forbidden, "not_offered", title) }
-
-  static let emailTaken = ProblemError(.conflict, "email_taken", "An account with this email address already exists")
 
   /// A request without a token (RFC 6750 section 3.1: no error code then).
   static let tokenMissing = ProblemError(

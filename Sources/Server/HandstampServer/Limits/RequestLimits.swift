@@ -70,11 +70,11 @@ struct RequestLimits: Sendable {
   ///   - subject: what it is about; `nil` if there is no limit by subject, or it was taken before.
   ///   - which: ``Buckets/own`` for a request that may turn out to be worthless: it must use up nothing that others need. If it is worth
   ///     its work, ``Buckets/shared`` follows.
-  /// - Throws: ``ProblemError`` `rate_limited` with the time until the same request may succeed.
+  /// - Throws: ``AccountError`` `rate_limited` with the time until the same request may succeed.
   func take(
     _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
     _ which: Buckets = [.own, .shared]
-  ) throws(ProblemError) {
+  ) throws(AccountError) {
     let rule = rules[operation]
     var wanted: [(Key, RateLimit)] = []
     if which.contains(.own), let limit = rule.perAddress, let client {
@@ -88,7 +88,7 @@ struct RequestLimits: Sendable {
     }
     guard !wanted.isEmpty, let (limit, wait) = refusal(of: wanted, at: uptime()) else { return }
     metrics.update { $0.rateLimited += 1 }
-    throw .rateLimited(operation.rawValue, limit, wait: wait)
+    throw .rateLimited(LimitReached(name: operation.rawValue, limit: limit, wait: wait))
   }
 
   /// Takes one from each bucket. If one is empty, returns its limit and when it has one more, and takes nothing.
@@ -116,16 +116,15 @@ struct RequestLimits: Sendable {
   var count: Int { content.withLock { $0.fullAt.count } }
 }
 
-extension ProblemError {
-  /// 429 (RFC 6585 section 4) with the fields of draft-ietf-httpapi-ratelimit-headers.
-  static func rateLimited(_ name: String, _ limit: RateLimit, wait: Duration) -> ProblemError {
-    let seconds = Int(clamping: max(1, wait.roundedUpSeconds))
-    return ProblemError(
-      .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.", retryAfter: seconds,
-      headers: [
-        .rateLimitPolicy: "\"\(name)\";q=\(limit.burst);w=\(max(1, limit.window.roundedUpSeconds))",
-        .rateLimit: "\"\(name)\";r=0;t=\(seconds)",
-      ])
-  }
+/// A limit that a caller has reached.
+struct LimitReached: Sendable, Hashable {
+  /// Names the limit in responses.
+  let name: String
+  let limit: RateLimit
+  /// The time until the same request may succeed.
+  let wait: Duration
+
+  /// In seconds.
+  var retryAfter: Int { Int(clamping: max(1, wait.roundedUpSeconds)) }
 }
 #endif

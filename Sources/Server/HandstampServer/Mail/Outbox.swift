@@ -16,11 +16,11 @@ struct Outbox: Sendable {
 
   /// Stores a mail durably. It is sent soon, after a random delay, so that the work for it cannot be told from other work by its time.
   ///
-  /// - Throws: ``ProblemError`` if the server has no mailer, ``RegistryError``.
+  /// - Throws: ``AccountError/notOffered(_:)`` if the server has no mailer, ``RegistryError``.
   func add(_ job: MailJob, to email: EmailAddress, by caller: AccountService.Caller) async throws {
     var job = job
     job.language = caller.language
-    guard hasMailer else { throw ProblemError.notOffered("Mail is not set up on this server") }
+    guard hasMailer else { throw AccountError.notOffered(.mail) }
     let delay = jitter > .zero ? jitter * Double.random(in: 0..<1) : .zero
     try await registry.post(job, to: email, delay: delay, now: clock.now)
     bell.signal(.look)

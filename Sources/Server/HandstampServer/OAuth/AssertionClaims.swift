@@ -18,14 +18,14 @@ struct AssertionClaims: Sendable {
   private let earliest, madeAt: ClaimedTime?
 
   /// - Throws: `claims` if a required claim is missing, or one has another type.
-  init(_ payload: [UInt8]) throws(TokenError) {
+  init(_ payload: [UInt8]) throws(AssertionDefect) {
     guard let json = JSONValue(payload), case .object = json, let issuer = json["iss"]?.string,
       let subject = json["sub"]?.string, !subject.isEmpty, let end = AssertionClaims.time(json["exp"])
-    else { throw .assertion(.claims) }
+    else { throw .claims }
     let (id, nbf, iat) = (json["jti"], json["nbf"], json["iat"])
     guard id == nil || id?.string.map({ (1...256).contains($0.utf8.count) }) == true,
       nbf == nil || AssertionClaims.time(nbf) != nil, iat == nil || AssertionClaims.time(iat) != nil
-    else { throw .assertion(.claims) }
+    else { throw .claims }
     (self.issuer, self.subject, self.id, expiresAt) = (issuer, subject, id?.string, end)
     (earliest, madeAt, all) = (AssertionClaims.time(nbf), AssertionClaims.time(iat), json)
   }
@@ -44,16 +44,16 @@ struct AssertionClaims: Sendable {
   @discardableResult
   func check(
     for accepted: [String], at time: ServerClock.Reading, lasting longest: Duration
-  ) throws(TokenError) -> UnixTime {
-    guard isFor(accepted) else { throw .assertion(.audience) }
+  ) throws(AssertionDefect) -> UnixTime {
+    guard isFor(accepted) else { throw .audience }
     let end = madeAt.map { min(expiresAt, $0.advanced(by: longest)) } ?? expiresAt
     let last = end.advanced(by: AssertionClaims.leeway)
-    guard !last.hasPassed(at: time) else { throw .assertion(.expired) }
+    guard !last.hasPassed(at: time) else { throw .expired }
     func isAhead(_ claim: ClaimedTime?, by more: Duration = .zero) -> Bool {
       claim?.advanced(by: .zero - AssertionClaims.leeway - more).isAhead(of: time) == true
     }
-    guard !isAhead(earliest), !isAhead(madeAt) else { throw .assertion(.notYetValid) }
-    guard !isAhead(end, by: longest) else { throw .assertion(.lasting) }
+    guard !isAhead(earliest), !isAhead(madeAt) else { throw .notYetValid }
+    guard !isAhead(end, by: longest) else { throw .lasting }
     return last.end(at: time)
   }
 
@@ -65,7 +65,7 @@ struct AssertionClaims: Sendable {
 }
 
 /// The reason for which an assertion is refused. For logs: the response only says that it is not valid.
-enum AssertionDefect: String, Sendable, Hashable {
+enum AssertionDefect: String, Error, Hashable {
   /// Not a compact JWS with a header that is allowed: `none` and symmetric algorithms are not.
   case malformed
   /// Its `typ` is that of another kind of token.

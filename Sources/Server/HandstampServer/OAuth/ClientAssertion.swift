@@ -30,19 +30,19 @@ struct ClientAssertion: Sendable {
   /// - Returns: the record that marks it as used.
   func verify(
     by client: ConfiguredClient, for audiences: [String], at time: ServerClock.Reading
-  ) throws(TokenError) -> OneTimeTokenRecord {
-    guard let header = token.header else { throw .assertion(.malformed) }
-    guard header.type.map({ ClientAssertion.types.contains($0.lowercased()) }) ?? true else { throw .assertion(.type) }
+  ) throws(AssertionDefect) -> OneTimeTokenRecord {
+    guard let header = token.header else { throw .malformed }
+    guard header.type.map({ ClientAssertion.types.contains($0.lowercased()) }) ?? true else { throw .type }
     let keys = client.keys.filter { key in
       key.key.algorithm == header.algorithm && (header.keyID == nil || header.keyID == key.id)
     }
-    guard !keys.isEmpty else { throw .assertion(.unknownKey) }
+    guard !keys.isEmpty else { throw .unknownKey }
     guard let payload = keys.lazy.compactMap({ token.payload(under: header, signedBy: $0.key) }).first else {
-      throw .assertion(.signature)
+      throw .signature
     }
     let claims = try AssertionClaims(payload)
-    guard claims.issuer == client.id, claims.subject == client.id else { throw .assertion(.issuer) }
-    guard let id = claims.id else { throw .assertion(.claims) }
+    guard claims.issuer == client.id, claims.subject == client.id else { throw .issuer }
+    guard let id = claims.id else { throw .claims }
     let end = try claims.check(for: audiences, at: time, lasting: ClientAssertion.longest)
     return OneTimeTokenRecord(
       id: OneTimeTokenID(of: Secret("\(client.id.utf8.count) \(client.id) \(id)"), purpose: .nonce), purpose: .nonce,

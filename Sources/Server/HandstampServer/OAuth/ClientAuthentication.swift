@@ -44,7 +44,7 @@ struct ClientAuthentication: Sendable {
     } catch let error as OAuthError {
       try limits.take(.clientFailures, from: limits.client(of: request, context))
       throw error
-    } catch TokenError.assertion(let defect) {
+    } catch let defect as AssertionDefect {
       try limits.take(.clientFailures, from: limits.client(of: request, context))
       context.logger.notice("Client assertion refused", metadata: ["handstamp.cause": "\(defect.rawValue)"])
       throw OAuthError.invalidClient.describing("the client assertion is not valid")
@@ -71,13 +71,13 @@ struct ClientAuthentication: Sendable {
     guard request.headers[.authorization] == nil, form["client_secret"] == nil else {
       throw OAuthError.invalidRequest("use only one client authentication method")
     }
-    guard let assertion = ClientAssertion(text) else { throw TokenError.assertion(.malformed) }
+    guard let assertion = ClientAssertion(text) else { throw AssertionDefect.malformed }
     guard form["client_id"].map({ $0 == assertion.subject }) ?? true, let client = clients.configured(assertion.subject)
-    else { throw TokenError.assertion(.issuer) }
+    else { throw AssertionDefect.issuer }
     let used = try assertion.verify(by: client, for: audiences, at: clock.read())
     do throws(RegistryError) { try await registry.use(used) } catch {
       guard case .nonceUsed = error else { throw error }
-      throw TokenError.assertion(.replayed)
+      throw AssertionDefect.replayed
     }
     return client
   }

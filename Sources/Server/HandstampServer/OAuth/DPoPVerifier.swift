@@ -7,6 +7,14 @@ import HandstampSupport
 import HTTPTypes
 import Hummingbird
 
+/// A proof of possession that is not accepted.
+enum ProofError: Error, Hashable {
+  /// There is none, or not one for this request.
+  case invalid
+  /// It is valid, but has no nonce, or an expired one. The client must repeat the request with this one.
+  case nonceNeeded(String)
+}
+
 /// Checks DPoP proofs of possession (RFC 9449 section 4.3).
 ///
 /// Every proof must contain a nonce of this server that is at most 10 min old. The nonce has the server's time, so that the
@@ -46,18 +54,18 @@ final class DPoPVerifier: Sendable {
   /// is the right one, and then calls ``use(_:at:)``.
   ///
   /// - Parameter token: the access token that the proof must be bound to; `nil` where tokens are issued.
-  func check(_ request: Request, token: Substring?, at now: UnixTime) throws(TokenError) -> Proof? {
+  func check(_ request: Request, token: Substring?, at now: UnixTime) throws(ProofError) -> Proof? {
     let fields = request.headers[values: .dpop]
     guard !fields.isEmpty else {
-      guard token == nil else { throw .proofInvalid }
+      guard token == nil else { throw .invalid }
       return nil
     }
-    guard fields.count == 1, let proof = PossessionProof(fields[0]) else { throw .proofInvalid }
-    guard proof.isFor(request.method.rawValue, address + request.uri.path) else { throw .proofInvalid }
-    guard token.map({ proof.isBound(to: $0) }) ?? true else { throw .proofInvalid }
-    guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .proofWantsNonce(self.nonce(at: now)) }
+    guard fields.count == 1, let proof = PossessionProof(fields[0]) else { throw .invalid }
+    guard proof.isFor(request.method.rawValue, address + request.uri.path) else { throw .invalid }
+    guard token.map({ proof.isBound(to: $0) }) ?? true else { throw .invalid }
+    guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .nonceNeeded(self.nonce(at: now)) }
     let valid = Proof(thumbprint: proof.thumbprint, id: proof.id)
-    guard !used.withLock({ $0.contains(valid.id, of: valid.thumbprint) }) else { throw .proofInvalid }
+    guard !used.withLock({ $0.contains(valid.id, of: valid.thumbprint) }) else { throw .invalid }
     return valid
   }
 

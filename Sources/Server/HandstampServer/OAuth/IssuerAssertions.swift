@@ -24,20 +24,22 @@ struct IssuerAssertions: Sendable {
 
   /// Verifies that an issuer which `client` trusts has signed the assertion, and that the client's rules allow it.
   ///
-  /// - Throws: ``TokenError/assertion(_:)``, or ``TokenError/keysUnavailable(_:)`` if the issuer's keys cannot be fetched.
-  func verify(_ text: String, for client: ConfiguredClient, at time: ServerClock.Reading) async throws(TokenError) {
+  /// - Throws: ``AssertionDefect``, or ``KeysUnavailable`` if the issuer's keys cannot be fetched.
+  func verify(_ text: String, for client: ConfiguredClient, at time: ServerClock.Reading) async throws {
     guard let token = CompactJWS(Array(text.utf8)), let header = token.header, let name = header.keyID,
       let claimed = token.issuer
-    else { throw .assertion(.malformed) }
+    else { throw AssertionDefect.malformed }
     let trusts = client.trusts.filter { $0.issuer.isIssuer(published: claimed) }
-    guard !trusts.isEmpty, let keys = keys[trusts[0].issuer] else { throw .assertion(.issuer) }
-    guard let key = try await keys.key(named: name) else { throw .assertion(.unknownKey) }
-    guard await keys.published.map({ $0.utf8.elementsEqual(claimed.utf8) }) ?? true else { throw .assertion(.issuer) }
-    guard let payload = token.payload(under: header, signedBy: key) else { throw .assertion(.signature) }
+    guard !trusts.isEmpty, let keys = keys[trusts[0].issuer] else { throw AssertionDefect.issuer }
+    guard let key = try await keys.key(named: name) else { throw AssertionDefect.unknownKey }
+    guard await keys.published.map({ $0.utf8.elementsEqual(claimed.utf8) }) ?? true else {
+      throw AssertionDefect.issuer
+    }
+    guard let payload = token.payload(under: header, signedBy: key) else { throw AssertionDefect.signature }
     let claims = try AssertionClaims(payload)
     try claims.check(for: trusts.map(\.audience), at: time, lasting: IssuerAssertions.longest)
     let isAllowed = trusts.contains { $0.allows(claims.all) && claims.isFor([$0.audience]) }
-    guard isAllowed else { throw .assertion(.rule) }
+    guard isAllowed else { throw AssertionDefect.rule }
   }
 }
 #endif

@@ -40,15 +40,19 @@ struct MachineTokens: Sendable {
     guard let text = form["assertion"] else { throw OAuthError.invalidRequest("assertion is missing") }
     do {
       try await assertions.verify(text, for: client, at: clock.read())
-    } catch TokenError.assertion(let defect) {
+    } catch let defect as AssertionDefect {
       try limits.take(.clientFailures, from: address)
       logger.notice(
         "Assertion refused",
         metadata: ["handstamp.client": "\(client.id)", "handstamp.cause": "\(defect.rawValue)"])
       throw OAuthError("invalid_grant", description: "the assertion is not valid for this client")
-    } catch TokenError.keysUnavailable(let cause) {
+    } catch let error as KeysUnavailable {
       logger.error(
-        "Issuer's keys not available", metadata: ["handstamp.client": "\(client.id)", "handstamp.cause": "\(cause)"])
+        "Issuer's keys not available",
+        metadata: [
+          "handstamp.client": "\(client.id)", "handstamp.issuer": "\(error.issuer)",
+          "handstamp.cause": "\(error.cause)",
+        ])
       throw OAuthError.unavailable
     }
     return try await token(form, client, proof, address, logger)
@@ -67,7 +71,7 @@ struct MachineTokens: Sendable {
       logger.error("Client has the ID of an account", metadata: ["handstamp.client": "\(client.id)"])
       throw OAuthError("unauthorized_client", description: "an account has the client's ID")
     }
-    if let proof, !proofs.use(proof, at: time.now) { throw TokenError.proofInvalid }
+    if let proof, !proofs.use(proof, at: time.now) { throw ProofError.invalid }
     let machine = try await registry.acting(as: .server(from: address.text)).countToken(
       ofMachine: client.id, now: time.now)
     let access = try tokens.mint(

@@ -80,7 +80,7 @@ struct TokenController: Sendable {
     switch outcome {
     case .issued(let issue):
       // A key that the session is not bound to proves nothing, and takes no room.
-      if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
+      if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw ProofError.invalid }
       // If it fails, a later refresh does it.
       _ = try? await registry.keepClient(of: issue.row, now: now)
       let known = try await responses.claims(of: issue.row.account, for: issue.grant, from: registry)

@@ -105,7 +105,7 @@ struct DevicesPageController: Sendable {
         id, with: isSingle ? [] : seen, by: call.owner, password: call.visit.form?.password("password"))
     } catch RegistryError.notFound {
       // Someone else's, or deleted: the list shows what is left.
-    } catch let problem as ProblemError where problem.code == ProblemError.reauthenticationRequired(nil).code {
+    } catch AccountError.reauthenticationRequired {
       // The page for that goes back to its own address, so that address says what the proof is for.
       let session = "?session=" + PercentEncoding.encode(id.rawValue) + (isSingle ? "&single=yes" : "")
       return .seeOther(web.issuer + "/account/devices/end" + session)
@@ -147,10 +147,7 @@ struct DevicesPageController: Sendable {
     let session = fields?["session"].map { SessionID($0) }
     let asks = try await !web.service.isAllowed(.endDevices, to: call.owner)
     if asks, try await !web.service.hasApp(call.account) { try await web.service.require(.endDevices, of: call.owner) }
-    var refusal = WebSessions.Refusal()
-    if let error, (error as? ProblemError)?.code != ProblemError.reauthenticationRequired(nil).code {
-      refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
-    }
+    let refusal = try error.map { try web.refusal(of: $0, passwordIn: "password", call.visit) } ?? .init()
     let isSingle = session != nil && fields?["single"] != nil
     let group =
       if let session, !isSingle { try await web.service.group(of: session, call.owner) } else {
@@ -192,7 +189,9 @@ struct DevicesPageController: Sendable {
     do {
       try await web.service.endAll(
         by: call.owner, keepingOwn: true, password: call.visit.form?.password("password"))
-    } catch { return try await confirmPage(call, after: error) }
+    } catch AccountError.reauthenticationRequired { return try await confirmPage(call) } catch {
+      return try await confirmPage(call, after: error)
+    }
     return try await show(call, notice: .good("notice.others_ended"))
   }
 }

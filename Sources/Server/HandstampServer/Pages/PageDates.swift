@@ -62,8 +62,8 @@ struct PageDates: Sendable {
 
 extension PageWriter {
   /// "in 5 minutes", for the time after which a refused request may succeed.
-  func wait(after problem: ProblemError, in language: String) -> PageValue {
-    let minutes = ((problem.retryAfter ?? 60) + 59) / 60
+  func wait(for seconds: Int, in language: String) -> PageValue {
+    let minutes = (seconds + 59) / 60
     let words: PageText =
       switch minutes {
       case ...1: "time.in_a_minute"

@@ -37,7 +37,7 @@ struct SignInPageController: Sendable {
   /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
   @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptRequest(request, context)
-    guard let passkeys = web.passkeys else { throw ProblemError.noPasskeys }
+    guard let passkeys = web.passkeys else { throw AccountError.notOffered(.passkeys) }
     return .json(try passkeys.requestOptions(boundTo: visit.token))
   }
 

@@ -39,16 +39,12 @@ extension WebSessions {
           visit, try await confirmation(by: call.owner), notice: try refusal(of: error, visit).notice)
       }
     }
-    do { return try await body(call) } catch let problem as ProblemError {
-      let needed: AuthenticationContext?
-      switch problem.code {
-      case ProblemError.reauthenticationRequired(nil).code: needed = problem.context
-      case ProblemError.secondFactorRequired.code: needed = .multiFactor
-      default: throw problem
-      }
-      return signInPage(
-        visit, try await confirmation(by: call.owner, needing: needed), notice: needed.map { .stronger($0) })
-    }
+    let needed: AuthenticationContext?
+    do { return try await body(call) } catch AccountError.reauthenticationRequired(let context) {
+      needed = context
+    } catch AccountError.secondFactorRequired { needed = .multiFactor }
+    return signInPage(
+      visit, try await confirmation(by: call.owner, needing: needed), notice: needed.map { .stronger($0) })
   }
 
   /// The ways in which the owner can prove it.

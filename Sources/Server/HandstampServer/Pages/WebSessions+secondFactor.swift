@@ -40,11 +40,11 @@ extension WebSessions {
         try await beginOrRenewSession(by: $0, visit)
       }
       return redirect(to: target(new), with: new, visit)
-    } catch let problem as ProblemError {
-      guard problem.status != .unauthorized else {
-        return secondFactorPage(of: account, visit, purpose, error: "field_error.code_wrong", status: .unauthorized)
-      }
-      return secondFactorPage(of: account, visit, purpose, notice: notice(of: problem, visit), status: problem.status)
+    } catch AccountError.secondFactorRequired, AccountError.secondFactorWrong {
+      return secondFactorPage(of: account, visit, purpose, error: "field_error.code_wrong", status: .unauthorized)
+    } catch let error as AccountError {
+      let refusal = try refusal(of: error, visit)
+      return secondFactorPage(of: account, visit, purpose, notice: refusal.notice, status: refusal.status)
     }
   }
 }

@@ -42,7 +42,7 @@ struct WebSessions: Sendable {
   ///   - persistence: whether the browser is another person's, as a script says; `nil` for pages, whose forms say it.
   ///   - isSeen: whether the request shows that the user is here; `false` for one that a page left open makes by itself.
   ///   - outdated: where a form leads to that another tab has outdated by signing in or out; `nil` says that it has expired.
-  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in; ``Redirection``.
+  /// - Throws: ``FormError`` for a form from another site, or from a browser that it was not shown in; ``Redirection``.
   func browserRequest(
     _ request: Request, form read: FormFields? = nil, isForm: Bool = true,
     persistence: SessionPersistence? = nil, isSeen: Bool = true, _ context: some SessionRequestContext,
@@ -72,7 +72,7 @@ struct WebSessions: Sendable {
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     visit.caller.language = visit.place.language
     if let form {
-      do throws(ProblemError) { try check(form, of: visit, request) } catch {
+      do throws(FormError) { try check(form, of: visit, request) } catch {
         guard isFromHere(request), let address = outdated(visit) else { throw error }
         throw Redirection(address: address)
       }
@@ -84,22 +84,22 @@ struct WebSessions: Sendable {
   /// Refuses a form of another site, or one that the browser was not shown.
   private func check(
     _ form: FormFields, of visit: BrowserRequest, _ request: Request
-  ) throws(ProblemError) {
+  ) throws(FormError) {
     let logger = visit.caller.logger
     guard isFromHere(request) else {
       guard let origin = request.headers[.origin].flatMap({ Origin($0) }),
         origin.text == "\(origin.scheme)://\(request.head.authority ?? "")"
-      else { throw .formExpired }
+      else { throw .expired }
       logger.notice(
         "Form sent from another address than the issuer's",
         metadata: ["handstamp.origin": "\(origin.text)", "handstamp.issuer": "\(issuer)"])
-      throw .formElsewhere(issuer)
+      throw .elsewhere(issuer: issuer)
     }
     guard !visit.isFormCookieNew else {
       logger.notice("Form sent without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
       throw .cookieMissing
     }
-    guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw .formExpired }
+    guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw .expired }
   }
 
   /// The same page again, for a form of a user whom another tab has signed out. Without the cookie of forms, only the error helps.
@@ -138,12 +138,12 @@ struct WebSessions: Sendable {
 
   /// Reads a request of a page's script, without a body: it shows the token of the page's form.
   ///
-  /// - Throws: ``ProblemError`` for one from another site, or from a browser that the page was not shown in.
+  /// - Throws: ``FormError`` for one from another site, or from a browser that the page was not shown in.
   func scriptRequest(_ request: Request, _ context: some SessionRequestContext) async throws -> BrowserRequest {
     let visit = try await browserRequest(request, isForm: false, context)
     guard isFromHere(request), !visit.isFormCookieNew, let token = request.headers[.csrfToken],
       Secret(token) == Secret(visit.token)
-    else { throw ProblemError.formExpired }
+    else { throw FormError.expired }
     return visit
   }
 
@@ -256,18 +256,17 @@ struct WebSessions: Sendable {
         PasswordAttempt(
           email: email, password: Secret(password), device: visit.browser.id, caller: visit.caller))
     } catch {
-      let problem = errors.problem(for: error, logger: visit.caller.logger)
-      guard problem.status != .unauthorized else { return signInPage(visit, purpose, email: typed, error: wrong) }
-      return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
+      let refusal = try refusal(of: error, visit)
+      return signInPage(
+        visit, purpose, email: typed, error: refusal.errors.isEmpty ? nil : wrong, notice: refusal.notice,
+        status: refusal.status)
     }
     do {
       let new = try await service.withSecondFactor(of: account, code: nil, on: visit.browser.id, visit.caller) {
         try await beginOrRenewSession(by: $0, visit)
       }
       return redirect(to: target(new), with: new, visit)
-    } catch let problem as ProblemError where problem.code == ProblemError.secondFactorRequired.code {
-      return secondFactorPage(of: account, visit, purpose)
-    }
+    } catch AccountError.secondFactorRequired { return secondFactorPage(of: account, visit, purpose) }
   }
 
   private func signInWithPasskey(
@@ -280,24 +279,14 @@ struct WebSessions: Sendable {
         try await beginOrRenewSession(by: $0, visit)
       }
       return redirect(to: target(new), with: new, visit)
-    } catch let refusal as PasskeyService.VerificationError {
+    } catch AccountError.passkey(let refusal) {
       return signInPage(
         visit, purpose, notice: .warning(refusal.text),
         // The script tells the browser's password manager that it was removed.
         unknownPasskey: refusal == .unknown ? PasskeyService.credential(in: answer) : nil, status: .unauthorized)
-    } catch let problem as ProblemError {
-      return signInPage(visit, purpose, notice: notice(of: problem, visit), status: problem.status)
-    }
-  }
-
-  /// The notice on a page when something cannot be done now.
-  func notice(of problem: ProblemError, _ visit: BrowserRequest) -> PageNotice {
-    switch problem.status {
-    case .tooManyRequests:
-      let wait = pages.wait(after: problem, in: visit.place.language)
-      return .warning(PageText("sign_in.too_many", ["wait": wait]))
-    case .forbidden: return .warning("sign_in.disabled")
-    default: return .warning("error.unavailable.text")
+    } catch let error as AccountError {
+      let refusal = try refusal(of: error, visit)
+      return signInPage(visit, purpose, notice: refusal.notice, status: refusal.status)
     }
   }
 
@@ -312,21 +301,28 @@ struct WebSessions: Sendable {
   /// The one place where a refusal of ``AccountService`` becomes words on a page.
   ///
   /// - Parameter field: that of the password that was checked.
-  /// - Throws: what concerns more than the form, such as ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: what concerns more than the form, such as ``AccountError/reauthenticationRequired(_:)``.
   func refusal(
     of error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest
   ) throws -> Refusal {
-    if let refusal = error as? PasskeyService.VerificationError { return Refusal(notice: .warning(refusal.text)) }
-    let problem = errors.problem(for: error, logger: visit.caller.logger)
-    if let fault = problem.reason.flatMap({ PasswordPolicy.Weakness(rawValue: $0) }) {
-      return Refusal(errors: ["new_password": service.policy.text(of: fault)])
+    guard let refusal = errors.refusal(of: error, logger: visit.caller.logger) else { throw error }
+    func later(_ text: PageText) -> Refusal {
+      Refusal(notice: .warning(text), status: ProblemError(refusal).status)
     }
-    switch problem.code {
-    case "email_taken": return Refusal(errors: ["email": "field_error.email_taken"])
-    case "wrong_credentials": return Refusal(errors: [field: "field_error.password_wrong"])
-    case "rate_limited", "busy", "unavailable", "account_disabled":
-      return Refusal(notice: notice(of: problem, visit), status: problem.status)
-    default: throw error
+    switch refusal {
+    case .passkey(let refusal): return Refusal(notice: .warning(refusal.text))
+    case .weakPassword(let weakness, _): return Refusal(errors: ["new_password": service.policy.text(of: weakness)])
+    case .emailTaken: return Refusal(errors: ["email": "field_error.email_taken"])
+    case .wrongCredentials, .wrongPassword: return Refusal(errors: [field: "field_error.password_wrong"])
+    case .rateLimited(let reached):
+      return later(
+        PageText("sign_in.too_many", ["wait": pages.wait(for: reached.retryAfter, in: visit.place.language)]))
+    case .disabled: return later("sign_in.disabled")
+    case .busy, .unavailable: return later("error.unavailable.text")
+    case .passwordTooLong, .passwordMissing, .secondFactorRequired, .secondFactorWrong, .secondFactorMissing,
+      .reauthenticationRequired, .idTokenInvalid, .oneTimeTokenInvalid, .signUpClosed, .notGuest, .identityTaken,
+      .identityNotLinked, .providerEnded, .rotationKeyUsed, .unmailable, .notFound, .notOffered:
+      throw error
     }
   }
 
@@ -410,7 +406,7 @@ struct WebSessions: Sendable {
   }
 }
 
-extension PasskeyService.VerificationError {
+extension PasskeyService.Refusal {
   /// The text on a page.
   var text: PageText {
     switch self {
@@ -423,18 +419,13 @@ extension PasskeyService.VerificationError {
   }
 }
 
-extension ProblemError {
-  static let formExpired = ProblemError(
-    .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again.")
-
+/// A form that a browser may not send.
+enum FormError: Error {
+  /// It is of another site, or of a session or a cookie that the browser no longer has.
+  case expired
   /// The page was opened at another name of this server, such as `localhost` instead of `127.0.0.1`.
-  static func formElsewhere(_ issuer: String) -> ProblemError {
-    ProblemError(.forbidden, "form_elsewhere", "This page has another address", detail: "Open \(issuer) instead.")
-  }
-
-  static let cookieMissing = ProblemError(
-    .forbidden, "cookie_missing", "The browser sent no cookie",
-    detail: "Allow cookies for this site. Some browsers take none over http: use https.")
+  case elsewhere(issuer: String)
+  case cookieMissing
 }
 
 /// An error that is answered by another page.

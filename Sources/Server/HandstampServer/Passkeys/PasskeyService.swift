@@ -9,7 +9,7 @@ import Logging
 /// Creates passkeys, and signs in with them (WebAuthn Level 2).
 struct PasskeyService: Sendable {
   /// The reason why a passkey was not accepted, as far as it is the user's business.
-  enum VerificationError: Error, Sendable, Hashable {
+  enum Refusal: Sendable, Hashable {
     /// The answer came too late, twice, or from another page: asking again helps.
     case expired
     /// No account has the passkey: it was removed.
@@ -50,17 +50,17 @@ struct PasskeyService: Sendable {
   ///   - place: what the options were bound to.
   ///   - session: the session that the user adds it in.
   ///   - fallback: its name if the model of the authenticator is not known.
-  /// - Throws: ``VerificationError``, ``RegistryError/accountChanged``.
+  /// - Throws: ``AccountError/passkey(_:)``, ``RegistryError/accountChanged``.
   func add(
     _ answer: String, boundTo place: String, to account: AccountRecord, in session: SessionID,
     orNamed fallback: String, _ logger: Logger
   ) async throws {
     let (record, used) = try verify(new: answer, boundTo: place, for: account, orNamed: fallback, logger)
     guard try await registry.passkeys(of: account.id).count < PasskeyRecord.most else {
-      throw VerificationError.tooMany
+      throw AccountError.passkey(.tooMany)
     }
     guard try await registry.addPasskey(record, to: account, in: session, challenge: used, now: clock.now) else {
-      throw VerificationError.expired
+      throw AccountError.passkey(.expired)
     }
   }
 
@@ -83,7 +83,7 @@ struct PasskeyService: Sendable {
   // MARK: Sign-in
 
   /// Returns `PublicKeyCredentialRequestOptionsJSON`. They name no passkeys, so they tell nothing about accounts.
-  func requestOptions(boundTo browser: String) throws(VerificationError) -> JSONText {
+  func requestOptions(boundTo browser: String) throws(AccountError) -> JSONText {
     party.assertionOptions(challenge: try challenge(for: .request, boundTo: browser))
   }
 
@@ -93,7 +93,7 @@ struct PasskeyService: Sendable {
   ///   - answer: a reading of `AuthenticationResponseJSON`.
   ///   - account: the account whose owner proves it again; `nil` to find the account.
   ///   - mayRepeat: whether an answer that was used before is verified as well. The caller must then refuse to use it again.
-  /// - Throws: ``VerificationError``, ``ProblemError/accountDisabled``.
+  /// - Throws: ``AccountError/passkey(_:)``, ``AccountError/disabled``.
   func verify(
     _ answer: String, boundTo browser: String, as account: AccountID?, mayRepeat: Bool, _ logger: Logger
   ) async throws -> CredentialUse {
@@ -105,8 +105,10 @@ struct PasskeyService: Sendable {
       (challenge, used) = try verifyChallenge(response.claimedChallenge, for: .request, boundTo: browser, at: now)
     } catch { throw refusal(error, logger) }
     let isUsed = try await registry.hasUsed(used)
-    guard !isUsed || mayRepeat else { throw VerificationError.expired }
-    guard var record = try await registry.passkey(response.credentialID.text) else { throw VerificationError.unknown }
+    guard !isUsed || mayRepeat else { throw AccountError.passkey(.expired) }
+    guard var record = try await registry.passkey(response.credentialID.text) else {
+      throw AccountError.passkey(.unknown)
+    }
     // The counter of this answer is stored already.
     if isUsed { record.signCount = 0 }
     // Exports of other systems may leave it out, and the signature covers it.
@@ -124,7 +126,7 @@ struct PasskeyService: Sendable {
     case .verified(let passkey):
       (record.signCount, record.isBackedUp) = (passkey.signCount, passkey.isBackedUp)
       guard let use = try await registry.credentialUse(for: record, challenge: used, now: now) else {
-        throw ProblemError.accountDisabled
+        throw AccountError.disabled
       }
       return use
     case .clonedAuthenticator(_, let received):
@@ -132,7 +134,7 @@ struct PasskeyService: Sendable {
       logger.warning(
         "Passkey refused: its counter did not go up, so it may have been copied",
         metadata: ["handstamp.account": "\(record.account)"])
-      throw VerificationError.invalid
+      throw AccountError.passkey(.invalid)
     }
   }
 
@@ -143,17 +145,17 @@ struct PasskeyService: Sendable {
 
   // MARK: Verification
 
-  private func refusal(_ error: PasskeyError, _ logger: Logger) -> VerificationError {
+  private func refusal(_ error: PasskeyError, _ logger: Logger) -> AccountError {
     switch error {
-    case .wrongChallenge: return .expired
-    case .userNotVerified, .userNotPresent: return .notVerified
+    case .wrongChallenge: return .passkey(.expired)
+    case .userNotVerified, .userNotPresent: return .passkey(.notVerified)
     // The operator's settings, mostly.
     case .wrongOrigin, .wrongRelyingParty:
       logger.warning("Passkey refused", metadata: ["handstamp.cause": "\(error)"])
-      return .invalid
+      return .passkey(.invalid)
     default:
       logger.info("Passkey refused", metadata: ["handstamp.cause": "\(error)"])
-      return .invalid
+      return .passkey(.invalid)
     }
   }
 
@@ -224,13 +226,13 @@ extension PasskeyService {
   private static let macSize = 12
 
   /// - Parameter browser: what only that browser knows, or ``app``.
-  func challenge(for ceremony: Ceremony, boundTo browser: String) throws(VerificationError) -> PasskeyChallenge {
+  func challenge(for ceremony: Ceremony, boundTo browser: String) throws(AccountError) -> PasskeyChallenge {
     let expiry = UInt64(max(0, clock.now.advanced(by: PasskeyService.life).milliseconds))
     var bytes = stride(from: 8 * (PasskeyService.timeSize - 1), through: 0, by: -8).map {
       UInt8(truncatingIfNeeded: expiry >> UInt64($0))
     }
     bytes += randomBytes(PasskeyChallenge.size - PasskeyService.macSize - bytes.count)
-    guard let challenge = PasskeyChallenge(bytes + mac(bytes, ceremony, browser)) else { throw .invalid }
+    guard let challenge = PasskeyChallenge(bytes + mac(bytes, ceremony, browser)) else { throw .passkey(.invalid) }
     return challenge
   }
 

@@ -60,7 +60,7 @@ struct PasskeysController: Sendable {
   }
 
   private func list(of owner: AccountService.Owner, status: HTTPResponse.Status = .ok) async throws -> Response {
-    guard let passkeys = service.passkeys else { throw ProblemError.noPasskeys }
+    guard let passkeys = service.passkeys else { throw AccountError.notOffered(.passkeys) }
     let user = try PasskeyService.user(of: owner.account)
     var json = JSONText()
     json.add("rp_id", passkeys.domain)
@@ -83,7 +83,6 @@ struct PasskeysController: Sendable {
 }
 
 extension ProblemError {
-  static let noPasskeys = notOffered("This server has no passkeys")
   static let lastPasskey = ProblemError(
     .conflict, "passkey_last", "This is the only way into the account", detail: "Set a password or add another first.")
 }

@@ -45,7 +45,7 @@ final class PasswordGuard: Sendable {
   ///   - account: the account with the address of the attempt; `nil` if there is none.
   ///   - isCode: whether it is a one-time password that is checked, after the right password. Those count apart.
   ///   - check: returns whether the password is right.
-  /// - Throws: ``ProblemError`` `rate_limited`, with the same text whether or not there is an account.
+  /// - Throws: ``AccountError`` `rate_limited`, with the same text whether or not there is an account.
   func check(
     _ attempt: PasswordAttempt, for account: AccountID?, isCode: Bool = false, at now: UnixTime,
     _ check: (_ isKnownDevice: Bool) async throws -> Bool
@@ -67,7 +67,9 @@ final class PasswordGuard: Sendable {
     if let wait = count.wait(at: now, pending: others) {
       metrics.update { $0.guessesStopped += 1 }
       attempt.caller.logger.notice("Password not checked: too many were wrong", metadata: metadata(of: attempt))
-      throw ProblemError.rateLimited("guesses", RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait)
+      throw AccountError.rateLimited(
+        LimitReached(
+          name: "guesses", limit: RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait))
     }
     if !isKnown { try limits.take(.passwords, from: nil, .shared) }
     guard try await check(isKnown) else {

@@ -2,7 +2,6 @@
 import CHandstampFiles
 import Crypto
 import Foundation
-import HTTPTypes
 public import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -121,17 +120,16 @@ public struct PasswordPolicy: Sendable, Hashable {
 
 extension PasswordPolicy {
   /// Checks a password for sign-in: one that no account can have is not worth a hash. Reveals nothing about any account.
-  static func check(attempt password: Secret) throws(ProblemError) {
-    guard length(of: password) <= most else { throw .invalidRequest("The password is too long.") }
+  static func check(attempt password: Secret) throws(AccountError) {
+    guard length(of: password) <= most else { throw .passwordTooLong }
   }
 
   /// Checks a new password of a user with that address and name.
-  func check(new password: Secret, of email: EmailAddress?, _ username: String) throws(ProblemError) {
+  func check(new password: Secret, of email: EmailAddress?, _ username: String) throws(AccountError) {
     if let weakness = weakness(of: password, names: [email?.typed ?? "", username]) {
-      throw .weakPassword(weakness, self)
+      throw .weakPassword(weakness, least: minimumLength)
     }
   }
-
 }
 
 extension ServerConfiguration {
@@ -140,27 +138,6 @@ extension ServerConfiguration {
     var policy = passwords.policy
     policy.contextWords += [URLComponents(string: issuer)?.host, clientID, pages.name].compactMap(\.self)
     return policy
-  }
-}
-
-extension ProblemError {
-  static func weakPassword(_ weakness: PasswordPolicy.Weakness, _ policy: PasswordPolicy) -> ProblemError {
-    let detail =
-      switch weakness {
-      case .tooShort, .tooLong: "Use \(policy.minimumLength) to \(PasswordPolicy.most) characters."
-      case .common: "This is one of the most common passwords. Use another one."
-      case .context: "This is too close to your name, your address or the name of this service. Use another one."
-      case .breached: "This password was found in a data breach. Use another one."
-      case .uncheckable: "Passwords cannot be checked at the moment. Try again later."
-      }
-    guard weakness != .uncheckable else {
-      var problem = ProblemError.unavailable
-      problem.reason = weakness.rawValue
-      return problem
-    }
-    return ProblemError(
-      .badRequest, "weak_password", "The password does not meet the requirements", detail: detail,
-      reason: weakness.rawValue)
   }
 }
 

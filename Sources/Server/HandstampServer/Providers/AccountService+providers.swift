@@ -1,14 +1,13 @@
 #if Server
-import HTTPTypes
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 
 /// Accounts that people have at other providers.
 extension AccountService {
-  /// - Throws: ``ProblemError/noProvider``.
-  func provider(_ id: String?) throws(ProblemError) -> UpstreamSignIn {
-    guard let found = providers.first(where: { $0.provider.id == id }) else { throw .noProvider }
+  /// - Throws: ``AccountError/notOffered(_:)``.
+  func provider(_ id: String?) throws(AccountError) -> UpstreamSignIn {
+    guard let found = providers.first(where: { $0.provider.id == id }) else { throw .notOffered(.provider) }
     return found
   }
 
@@ -17,7 +16,7 @@ extension AccountService {
   /// Signs in the user of an ID token that an app got itself.
   ///
   /// - Parameter username: for a new account; an empty text takes the provider's.
-  /// - Throws: ``ProblemError/noProvider``, ``UpstreamError``, `rate_limited`, and as ``admitting(_:at:nonce:_:_:)``.
+  /// - Throws: ``AccountError/notOffered(_:)``, ``UpstreamError``, `rate_limited`, and as ``admitting(_:at:nonce:_:_:)``.
   func signIn(
     at id: String, with token: Secret, nonce: String, username: String, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {
@@ -37,8 +36,8 @@ extension AccountService {
   /// changed meanwhile.
   ///
   /// - Parameter work: is told whether the account is new.
-  /// - Throws: ``ProblemError/signUpClosed`` for a user who may have no account, ``ProblemError/identityNotLinked`` for one whose
-  ///   address has an account, ``ProblemError/accountDisabled``, ``RegistryError/nonceUsed``.
+  /// - Throws: ``AccountError/signUpClosed`` for a user who may have no account, ``AccountError/identityNotLinked`` for one whose
+  ///   address has an account, ``AccountError/disabled``, ``RegistryError/nonceUsed``.
   func admitting<Result>(
     _ user: UpstreamUser, at provider: UpstreamProvider, nonce: OneTimeTokenRecord? = nil, _ caller: Caller,
     _ work: (CredentialUse, Bool) async throws -> Result
@@ -61,7 +60,7 @@ extension AccountService {
   ) async throws -> (CredentialUse, isNew: Bool) {
     let (registry, now, proof) = (owned(caller), clock.now, user.proof(nonce, at: clock.read()))
     if let account = try await registry.account(identity: user.identity) {
-      guard account.closedAt == nil else { throw ProblemError.accountDisabled }
+      guard account.closedAt == nil else { throw AccountError.disabled }
       guard let use = try await registry.credentialUse(by: proof, of: account, now: now) else {
         throw RegistryError.accountChanged
       }
@@ -72,12 +71,12 @@ extension AccountService {
     if let address, let owner = try await registry.account(email: address) {
       // A reader of the owner's mails could get an account there with the address, and never be asked for the code of the app here.
       guard provider.trustsEmail, owner.hasConfirmedSpelling, try await registry.totp(of: owner.id) == nil else {
-        throw ProblemError.identityNotLinked
+        throw AccountError.identityNotLinked
       }
-      guard owner.closedAt == nil else { throw ProblemError.accountDisabled }
+      guard owner.closedAt == nil else { throw AccountError.disabled }
       return (registry.credentialUse(linking: proof, to: owner, now: now), false)
     }
-    guard provider.admits(address) else { throw ProblemError.signUpClosed }
+    guard provider.admits(address) else { throw AccountError.signUpClosed }
     // Of domains the operator says who may come, also where people get no account by themselves.
     if provider.signUp == .open { try requireOpen() }
     try limits.take(.signUps, from: nil, .shared)
@@ -99,7 +98,7 @@ extension AccountService {
     // The provider may have asked the user for nothing now. Without a time, the proof says so.
     guard user.authenticatedAt.map({ isProven($0, at: time.earliest) }) ?? true,
       let use = try await owned(owner.caller).credentialUse(by: proof, of: owner.account, now: clock.now)
-    else { throw ProblemError.badIDToken }
+    else { throw AccountError.idTokenInvalid }
     try await registry.use(used)
     try await owned(owner.caller).commit(use, now: clock.now)
     return use.methods
@@ -108,7 +107,7 @@ extension AccountService {
   /// Lets a user of a provider sign in to the account. The owner has proved both: with ``OwnerAction/link`` before the browser was
   /// sent to the provider, and there.
   func link(_ user: UpstreamUser, to owner: Owner) async throws -> IdentityChange {
-    guard !owner.account.isGuest else { throw ProblemError.notOffered("A guest has no other ways to sign in") }
+    guard !owner.account.isGuest else { throw AccountError.notOffered(.guestIdentities) }
     let change = try await owned(owner.caller).link(
       user.proof(nil, at: clock.read()), to: owner.account.id, in: owner.session, now: clock.now)
     if case .done = change { recorder.announceChange(owner.account.id) }
@@ -116,7 +115,7 @@ extension AccountService {
   }
 
   /// - Parameter link: its ``LinkedIdentity/id``.
-  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func unlink(_ link: String, of owner: Owner) async throws -> IdentityChange {
     try await require(.unlink, of: owner)
     let change = try await owned(owner.caller).unlink(
@@ -144,13 +143,5 @@ extension UpstreamUser {
     proof.askedAt = askedAt
     return proof
   }
-}
-
-extension ProblemError {
-  static let noProvider = notOffered("There is no such provider on this server")
-
-  static let identityNotLinked = ProblemError(
-    .conflict, "identity_not_linked", "The address of this user has an account",
-    detail: "Sign in to it, and link the provider in its settings.")
 }
 #endif

@@ -5,6 +5,9 @@ import HandstampJOSE
 import HandstampRegistry
 import HandstampSupport
 
+/// An ID token is damaged, of another issuer, for another audience, expired, or has another nonce. Which of these is not reported.
+struct InvalidIDToken: Error {}
+
 /// Verifies the ID tokens of an issuer (OpenID Connect Core 1.0 section 3.1.3.7).
 struct IdentityTokens: Sendable {
   /// The claims of a genuine token.
@@ -52,16 +55,18 @@ struct IdentityTokens: Sendable {
 
   /// Returns the claims of `token` if it is genuine, valid now, issued for one of the clients, and was requested with `nonce`.
   /// Before the signature is verified, only the header is parsed.
-  func verify(_ token: Secret, nonce: String, at time: ServerClock.Reading) async throws(TokenError) -> Claims {
+  ///
+  /// - Throws: ``InvalidIDToken``, ``KeysUnavailable``.
+  func verify(_ token: Secret, nonce: String, at time: ServerClock.Reading) async throws -> Claims {
     guard let token = CompactJWS(token.withExposedBytes { Array($0) }), let header = token.header,
       // Logout tokens and security events of the same issuer say so (RFC 8417 section 2.3).
       header.type.map({ $0.uppercased() == "JWT" }) ?? true
-    else { throw .invalid }
+    else { throw InvalidIDToken() }
     guard let key = try await keys.key(named: header.keyID), let payload = token.payload(under: header, signedBy: key),
       let json = JSONValue(payload), let iss = json["iss"]?.string, let sub = json["sub"]?.string,
       let claimed = json["nonce"]?.string, let end = json.time("exp")?.advanced(by: grace),
       let issued = json.time("iat")
-    else { throw .invalid }
+    else { throw InvalidIDToken() }
     guard isIssuer(iss, json["tid"]?.string), isForClient(json), !end.hasPassed(at: time), json["events"] == nil,
       !issued.advanced(by: IdentityTokens.longest).hasPassed(at: time),
       [issued, json.time("nbf")].allSatisfy({
@@ -69,7 +74,7 @@ struct IdentityTokens: Sendable {
       }),
       IdentityTokens.nonceLengths.contains(nonce.utf8.count), isNonce(claimed, nonce),
       ExternalIdentity(issuer: iss, subject: sub).isStorable
-    else { throw .invalid }
+    else { throw InvalidIDToken() }
     return Claims(
       identity: ExternalIdentity(issuer: iss, subject: sub), nonce: claimed, expiresAt: end.end(at: time), all: json)
   }
@@ -99,7 +104,8 @@ extension IdentityTokens {
   /// Those that Apple issues to apps.
   init(_ apple: AppleSignIn, now: @escaping @Sendable () -> UnixTime) {
     self.init(
-      keys: KeySet(url: apple.keysURL, transport: apple.transport, now: now), clientIDs: apple.clientIDs,
+      keys: KeySet(of: apple.issuer, url: apple.keysURL, transport: apple.transport, now: now),
+      clientIDs: apple.clientIDs,
       isIssuer: { issuer, _ in issuer == apple.issuer }, issuer: apple.issuer)
   }
 }

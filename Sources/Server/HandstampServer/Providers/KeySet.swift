@@ -3,6 +3,12 @@ import HandstampCore
 import HandstampJOSE
 import HandstampSupport
 
+/// The keys of an issuer are not available at the moment.
+struct KeysUnavailable: Error {
+  let issuer: String
+  let cause: String
+}
+
 /// An identity provider's keys, fetched on demand and cached according to `Cache-Control`.
 ///
 /// An unknown key triggers another fetch, since providers rotate keys, but at most one per ``KeySet/pause``, so that made-up
@@ -16,8 +22,9 @@ actor KeySet {
   static let grace = Duration.seconds(3600)
 
   /// Returns where the keys are, and the issuer as its metadata spells it; `nil` if that was not needed.
-  typealias Place = @Sendable () async throws(TokenError) -> (url: String, issuer: String?)
+  typealias Place = @Sendable () async throws(DescribedError) -> (url: String, issuer: String?)
 
+  private let issuer: String
   private let place: Place
   private let algorithms: Set<JWSAlgorithm>
   private let transport: any Transport
@@ -27,21 +34,22 @@ actor KeySet {
   private(set) var published: String?
   private var goodUntil: UnixTime?
   private var triedAt: UnixTime?
-  private var fetching: Task<Result<Fetched, TokenError>, Never>?
+  private var fetching: Task<Result<Fetched, DescribedError>, Never>?
 
   /// - Parameter algorithms: keys of others are left out.
   init(
-    at place: @escaping Place, algorithms: Set<JWSAlgorithm> = [.rs256], transport: any Transport,
+    of issuer: String, at place: @escaping Place, algorithms: Set<JWSAlgorithm> = [.rs256], transport: any Transport,
     now: @escaping @Sendable () -> UnixTime
   ) {
+    self.issuer = issuer
     self.place = place
     self.algorithms = algorithms
     self.transport = transport
     self.now = now
   }
 
-  init(url: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
-    self.init(at: { () async throws(TokenError) in (url, nil) }, transport: transport, now: now)
+  init(of issuer: String, url: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
+    self.init(of: issuer, at: { () async throws(DescribedError) in (url, nil) }, transport: transport, now: now)
   }
 
   /// The keys are where the metadata of the issuer says (OpenID Connect Discovery 1.0 section 4).
@@ -49,20 +57,20 @@ actor KeySet {
   /// - Parameter issuer: an `https` URL, or `http` on this machine.
   init(issuer: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
     self.init(
-      at: { () async throws(TokenError) in try await KeySet.place(of: issuer, transport) }, transport: transport,
-      now: now)
+      of: issuer, at: { () async throws(DescribedError) in try await KeySet.place(of: issuer, transport) },
+      transport: transport, now: now)
   }
 
   /// Returns the key with this ID, or `nil` if the provider has none. Without an ID it is the only key: a token needs to name its key
   /// only if there are several (OpenID Connect Core 1.0 section 10.1).
   ///
-  /// - Throws: ``TokenError/keysUnavailable(_:)`` if the keys cannot be fetched.
-  func key(named kid: String?) async throws(TokenError) -> JWSPublicKey? {
+  /// - Throws: ``KeysUnavailable`` if the keys cannot be fetched.
+  func key(named kid: String?) async throws(KeysUnavailable) -> JWSPublicKey? {
     if isGood, let key = KeySet.key(kid, in: keys) { return key }
     // A fetch that is already in flight can be shared.
     guard fetching != nil || mayFetch else {
       if isGood { return nil }
-      return try usable(kid, failure: .keysUnavailable("fetching the keys failed a moment ago"))
+      return try usable(kid, failure: DescribedError("fetching the keys failed a moment ago"))
     }
     switch await fetch() {
     // Use the fetched keys: a caller that waited for another one's fetch may get here before ``keys`` is set.
@@ -77,10 +85,11 @@ actor KeySet {
   private var mayFetch: Bool { triedAt.map { now().since($0) >= KeySet.pause || now() < $0 } ?? true }
 
   /// Returns a cached key within the grace period, while no new ones are available.
-  private func usable(_ kid: String?, failure: TokenError) throws(TokenError) -> JWSPublicKey? {
-    guard let goodUntil, now() < goodUntil.advanced(by: KeySet.grace) else { throw failure }
-    if let key = KeySet.key(kid, in: keys) { return key }
-    throw failure
+  private func usable(_ kid: String?, failure: DescribedError) throws(KeysUnavailable) -> JWSPublicKey? {
+    guard let goodUntil, now() < goodUntil.advanced(by: KeySet.grace), let key = KeySet.key(kid, in: keys) else {
+      throw KeysUnavailable(issuer: issuer, cause: failure.description)
+    }
+    return key
   }
 
   private static func key(_ kid: String?, in keys: [String: JWSPublicKey]) -> JWSPublicKey? {
@@ -95,7 +104,7 @@ actor KeySet {
   }
 
   /// Fetches the keys. Concurrent callers share one fetch, which continues if the first of them is cancelled.
-  private func fetch() async -> Result<Fetched, TokenError> {
+  private func fetch() async -> Result<Fetched, DescribedError> {
     if let fetching { return await fetching.value }
     triedAt = now()
     let task = Task { [place, transport, algorithms] in await KeySet.fetch(place, transport, algorithms) }
@@ -111,11 +120,11 @@ actor KeySet {
 
   private static func fetch(
     _ place: Place, _ transport: any Transport, _ algorithms: Set<JWSAlgorithm>
-  ) async -> Result<Fetched, TokenError> {
-    do throws(TokenError) {
+  ) async -> Result<Fetched, DescribedError> {
+    do throws(DescribedError) {
       let (url, issuer) = try await place()
       let answer = try await get(url, transport)
-      guard let keys = read(answer.body, algorithms) else { throw .keysUnavailable("the key set is not valid") }
+      guard let keys = read(answer.body, algorithms) else { throw DescribedError("the key set is not valid") }
       return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control")), issuer: issuer))
     } catch { return .failure(error) }
   }
@@ -123,24 +132,24 @@ actor KeySet {
   /// Returns where the keys of an issuer are, and how its metadata spells it.
   private static func place(
     of issuer: String, _ transport: any Transport
-  ) async throws(TokenError) -> (url: String, issuer: String?) {
+  ) async throws(DescribedError) -> (url: String, issuer: String?) {
     let answer = try await get(WebURL.address("/.well-known/openid-configuration", below: issuer), transport)
     // Of this very issuer (section 4.3), and keys must not cross the network in clear.
     guard let document = JSONValue(answer.body), let named = document["issuer"]?.string,
       issuer.isIssuer(published: named), let url = document["jwks_uri"]?.string, Origin(url)?.isTrustworthy == true
-    else { throw .keysUnavailable("the issuer's metadata is not valid") }
+    else { throw DescribedError("the issuer's metadata is not valid") }
     return (url, named)
   }
 
-  private static func get(_ url: String, _ transport: any Transport) async throws(TokenError) -> TransportResponse {
+  private static func get(_ url: String, _ transport: any Transport) async throws(DescribedError) -> TransportResponse {
     let request = TransportRequest(
       method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
       maximumResponseSize: JWKSet.longest)
     let answer: TransportResponse
     do throws(TransportError) { answer = try await transport.send(request) } catch {
-      throw .keysUnavailable("cannot fetch \(url): \(error)")
+      throw DescribedError("cannot fetch \(url): \(error)")
     }
-    guard answer.status == 200 else { throw .keysUnavailable("\(url) returned \(answer.status)") }
+    guard answer.status == 200 else { throw DescribedError("\(url) returned \(answer.status)") }
     return answer
   }
 

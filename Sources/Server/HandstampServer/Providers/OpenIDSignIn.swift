@@ -79,7 +79,7 @@ public struct OpenIDSignIn: Sendable {
       guard let session = try await registry.browserSession(Secret(cookie), now: now()) else { return nil }
       try await registry.touch(session.row, now: now())
       return session
-    } catch { throw ProblemError(error) }
+    } catch { throw ProblemError(AccountError(error)) }
   }
 
   func isFromHere(_ request: Request) -> Bool {
@@ -179,7 +179,7 @@ extension OpenIDSignIn {
       new = begun
     } catch {
       // The user signs in there anew, as at the server's own pages.
-      guard error == .upstreamEnded, outcome.user.askedAt == nil else { throw ProblemError(error) }
+      guard error == .upstreamEnded, outcome.user.askedAt == nil else { throw ProblemError(AccountError(error)) }
       return await leave(outcome.context, ["max_age": "0"])
     }
     logger.info(
@@ -234,7 +234,7 @@ extension OpenIDSignIn {
         _ = try await registry.end(session.row.id, of: session.account.id, reason: .signedOut, now: now())
       } catch {
         // It was ended in the meantime.
-        if error != .notFound { throw ProblemError(error) }
+        if error != .notFound { throw ProblemError(AccountError(error)) }
       }
       let token = request.cookie(OpenIDSignIn.tokenCookie).flatMap {
         registry.mint.open($0, for: .upstreamTokens, boundTo: session.row.id.rawValue)
@@ -256,7 +256,7 @@ extension OpenIDSignIn {
     do {
       try await source.apply(token, .logout, to: registry, at: ServerClock.Reading(exactly: now()), logger: logger)
       return .logoutApplied
-    } catch TokenError.event(let refusal) {
+    } catch let refusal as UpstreamEventSource.Refusal {
       refusal.log(source, logger)
       return refusal.logoutResponse
     } catch {

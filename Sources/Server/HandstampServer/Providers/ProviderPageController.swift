@@ -80,8 +80,8 @@ struct ProviderPageController: Sendable {
   /// The signed-in user whose session sent the browser away.
   private func owner(
     of errand: ProviderErrand, _ visit: BrowserRequest
-  ) throws(ProblemError) -> AccountService.Owner {
-    guard let user = visit.web, user.row.id == errand.session else { throw .formExpired }
+  ) throws(FormError) -> AccountService.Owner {
+    guard let user = visit.web, user.row.id == errand.session else { throw .expired }
     return AccountService.Owner(user, visit.caller)
   }
 

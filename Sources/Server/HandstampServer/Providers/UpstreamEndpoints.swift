@@ -28,12 +28,13 @@ struct UpstreamEndpoints: Sendable {
     }
     self.current = current
     keys = KeySet(
-      at: { () async throws(TokenError) in
+      of: provider.issuer,
+      at: { () async throws(DescribedError) in
         let metadata: ServerMetadata
         do throws(SessionError) { metadata = try await current().metadata() } catch {
-          throw .keysUnavailable("the metadata is not available: \(error.code)")
+          throw DescribedError("the metadata is not available: \(error.code)")
         }
-        guard let url = metadata.keysURL else { throw .keysUnavailable("the metadata has no jwks_uri") }
+        guard let url = metadata.keysURL else { throw DescribedError("the metadata has no jwks_uri") }
         return (url, metadata.issuer)
       }, algorithms: [.rs256, .es256], transport: transport, now: now)
   }

@@ -16,7 +16,7 @@ struct UpstreamEnds: Sendable {
   /// Verifies a token and applies the ends that it tells of. They are stored when this returns.
   ///
   /// - Parameter id: the `jti` that it must have; `nil` for any.
-  /// - Throws: ``TokenError/event(_:)``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
+  /// - Throws: ``UpstreamEventSource/Refusal``, ``KeysUnavailable``, ``RegistryError``.
   func apply(
     _ token: String, _ kind: UpstreamEventSource.Kind, named id: String? = nil, from source: UpstreamEventSource,
     logger: Logger
@@ -46,13 +46,13 @@ extension UpstreamEventSource {
   /// - Parameters:
   ///   - id: the `jti` that it must have; `nil` for any.
   ///   - applied: is called after each of them.
-  /// - Throws: ``TokenError/event(_:)``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
+  /// - Throws: ``UpstreamEventSource/Refusal``, ``KeysUnavailable``, ``RegistryError``.
   func apply(
     _ token: String, _ kind: Kind, named id: String? = nil, to registry: Registry, at time: ServerClock.Reading,
     logger: Logger, applied: (UpstreamEndOutcome) -> Void = { _ in }
   ) async throws {
     let (event, ends) = try await ends(in: token, kind, at: time)
-    guard id == nil || id == event else { throw TokenError.event(.invalid_request, "named by another jti") }
+    guard id == nil || id == event else { throw Refusal(code: .invalid_request, words: "named by another jti") }
     for (number, end) in ends.enumerated() {
       // Each of several events in a token counts as one.
       var end = end
@@ -147,7 +147,7 @@ struct UpstreamEndsController: Sendable {
     do {
       try await ends.apply(token, kind, from: source, logger: context.logger)
       return nil
-    } catch TokenError.event(let refusal) {
+    } catch let refusal as UpstreamEventSource.Refusal {
       try limits.take(.clientFailures, from: limits.client(of: request, context))
       ends.record(refusal, from: source, logger: context.logger)
       return refusal

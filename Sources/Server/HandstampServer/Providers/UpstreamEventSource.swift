@@ -8,7 +8,7 @@ import HandstampSupport
 /// (RFC 8417), and Apple's notifications. Only the provider's keys count, and each kind of token only as that kind.
 struct UpstreamEventSource: Sendable {
   /// The `err` of responses (RFC 8935 section 2.4).
-  struct Refusal: Hashable {
+  struct Refusal: Error, Hashable {
     enum Code: String { case invalid_request, invalid_key, invalid_issuer, invalid_audience }
     var code: Code
     /// For the sender and the log: nothing of the token.
@@ -43,29 +43,29 @@ struct UpstreamEventSource: Sendable {
 
   /// The ends that a token tells of; empty if it is about something else, or about users of another issuer.
   ///
-  /// - Throws: ``TokenError/event(_:)``; ``TokenError/keysUnavailable(_:)`` if the keys cannot be fetched: the sender should try again.
-  func ends(in token: String, _ kind: Kind, at time: ServerClock.Reading) async throws(TokenError) -> (
+  /// - Throws: ``Refusal``; ``KeysUnavailable`` if the keys cannot be fetched: the sender should try again.
+  func ends(in token: String, _ kind: Kind, at time: ServerClock.Reading) async throws -> (
     event: String, ends: [UpstreamEnd]
   ) {
     guard let jws = CompactJWS(Array(token.utf8)), let header = jws.header, kind.accepts(header.type) else {
-      throw .event(.invalid_request, "not a token of this kind, or not signed with ES256 or RS256")
+      throw Refusal(code: .invalid_request, words: "not a token of this kind, or not signed with ES256 or RS256")
     }
     guard let kid = header.keyID, let key = try await keys.key(named: kid),
       let payload = jws.payload(under: header, signedBy: key)
-    else { throw .event(.invalid_key, "not signed by a key of the provider") }
-    guard let claims = JSONValue(payload) else { throw .event(.invalid_request, "no claims") }
+    else { throw Refusal(code: .invalid_key, words: "not signed by a key of the provider") }
+    guard let claims = JSONValue(payload) else { throw Refusal(code: .invalid_request, words: "no claims") }
     try check(claims, kind, at: time)
     // Its users are stored under the issuer as its metadata spells it.
     let issuer = await keys.published ?? self.issuer
     if kind == .apple { return try appleEnds(claims) }
     guard let token = SecurityEventToken(claims) else {
-      throw .event(.invalid_request, "a claim is missing or not valid")
+      throw Refusal(code: .invalid_request, words: "a claim is missing or not valid")
     }
     let at = UnixTime(seconds: token.issuedAt)
     if kind == .logout {
       guard let event = token.events[SecurityEventType.backChannelLogout.rawValue], case .object = event,
         let subject = token.subject, let end = end(.ended, of: subject, at: issuer, at, token.id)
-      else { throw .event(.invalid_request, "not a logout of a user or a session") }
+      else { throw Refusal(code: .invalid_request, words: "not a logout of a user or a session") }
       return (token.id, [end])
     }
     // In the same order each time, for the IDs of the events depend on it.
@@ -87,36 +87,36 @@ struct UpstreamEventSource: Sendable {
     SecurityEventType.accountPurged.rawValue: .purged,
   ]
 
-  private func check(_ claims: JSONValue, _ kind: Kind, at time: ServerClock.Reading) throws(TokenError) {
+  private func check(_ claims: JSONValue, _ kind: Kind, at time: ServerClock.Reading) throws(Refusal) {
     guard let named = claims["iss"]?.string, issuer.isIssuer(published: named) else {
-      throw .event(.invalid_issuer, "of another issuer")
+      throw Refusal(code: .invalid_issuer, words: "of another issuer")
     }
     let accepted = kind == .event ? clientIDs.union(receivers) : clientIDs
     guard claims.audiences.contains(where: accepted.contains) else {
-      throw .event(.invalid_audience, "for another receiver")
+      throw Refusal(code: .invalid_audience, words: "for another receiver")
     }
     // An ID token has one, and must not count as one of these (Back-Channel Logout 1.0 section 2.4).
-    guard claims["nonce"] == nil else { throw .event(.invalid_request, "a nonce is present") }
+    guard claims["nonce"] == nil else { throw Refusal(code: .invalid_request, words: "a nonce is present") }
     guard let id = claims["jti"]?.string, (1...UpstreamEventSource.longestID).contains(id.utf8.count) else {
-      throw .event(.invalid_request, "no jti")
+      throw Refusal(code: .invalid_request, words: "no jti")
     }
     let age = kind == .logout ? UpstreamEventSource.logoutAge : UpstreamEventSource.eventAge
     guard let issued = claims.time("iat"),
       !issued.advanced(by: .zero - UpstreamEventSource.skew).isAhead(of: time),
       !issued.advanced(by: age).hasPassed(at: time)
-    else { throw .event(.invalid_request, "too old, or from the future") }
+    else { throw Refusal(code: .invalid_request, words: "too old, or from the future") }
     guard
       claims["exp"] == nil
         || claims.time("exp")?.advanced(by: UpstreamEventSource.skew).hasPassed(at: time) == false
-    else { throw .event(.invalid_request, "expired") }
+    else { throw Refusal(code: .invalid_request, words: "expired") }
   }
 
   /// Apple's notifications have one event, as a text with JSON in it.
-  private func appleEnds(_ claims: JSONValue) throws(TokenError) -> (event: String, ends: [UpstreamEnd]) {
+  private func appleEnds(_ claims: JSONValue) throws(Refusal) -> (event: String, ends: [UpstreamEnd]) {
     let event = claims["events"]?.string.flatMap { JSONValue(Array($0.utf8)) } ?? claims["events"]
     guard let id = claims["jti"]?.string, let issued = claims.time("iat"), let type = event?["type"]?.string,
       let subject = event?["sub"]?.string
-    else { throw .event(.invalid_request, "not a notification") }
+    else { throw Refusal(code: .invalid_request, words: "not a notification") }
     let change: UpstreamEnd.Change
     switch type {
     case "consent-revoked": change = .ended

@@ -125,7 +125,7 @@ struct UpstreamPoller: NamedService {
       do {
         try await ends.apply(token, .event, named: id, from: source, logger: logger)
         outcome.applied.append(id)
-      } catch TokenError.event(let refusal) {
+      } catch let refusal as UpstreamEventSource.Refusal {
         ends.record(refusal, from: source, logger: logger)
         outcome.refused[id] = refusal
       } catch {

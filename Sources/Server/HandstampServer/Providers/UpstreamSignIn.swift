@@ -183,10 +183,9 @@ extension UpstreamSignIn {
       keys: endpoints.keys, clientIDs: clients, grace: IdentityTokens.skew, form: form,
       // Without a tenant of its own, a token of several tenants' issuer could be any one's.
       isIssuer: { metadata.isNamed($0, tenant: $1 ?? "") })
-    do throws(TokenError) { return try await tokens.verify(token, nonce: nonce, at: time) } catch {
-      guard case .keysUnavailable(let cause) = error else { throw .invalid("the ID token is not valid") }
-      throw .unavailable(cause)
-    }
+    do { return try await tokens.verify(token, nonce: nonce, at: time) } catch let error as KeysUnavailable {
+      throw .unavailable(error.cause)
+    } catch { throw .invalid("the ID token is not valid") }
   }
 
   /// The user of a provider without ID tokens.

@@ -61,7 +61,7 @@ struct Authenticator: Sendable {
   /// Checks the token of a request, and records the use of its session.
   private func use(
     _ request: Request, _ logger: Logger,
-    _ verify: (Substring, UnixTime) -> Result<AccessTokens.Claims, TokenError>
+    _ verify: (Substring, UnixTime) -> Result<AccessTokens.Claims, AccessTokens.Refusal>
   ) async throws -> (AccessTokens.Claims, AccessScheme) {
     let (token, scheme) = try Authenticator.token(in: request)
     let now = clock.now
@@ -69,7 +69,7 @@ struct Authenticator: Sendable {
     switch verify(token, now) {
     case .success(let genuine): claims = genuine
     case .failure(.expired): throw refused(scheme, "token_expired", "The access token has expired")
-    case .failure: throw refused(scheme, "token_invalid", "The access token is not valid")
+    case .failure(.invalid): throw refused(scheme, "token_invalid", "The access token is not valid")
     }
     try checkProof(of: request, token, claims, scheme, at: now)
     guard clients.knows(claims.client) else {
@@ -104,7 +104,7 @@ struct Authenticator: Sendable {
     guard scheme == .dpop, let thumbprint = claims.thumbprint,
       let proof = try proofs.check(request, token: token, at: now), proof.thumbprint == thumbprint
     else { throw ProblemError.invalidToken(scheme, code: "token_invalid", "The access token is not valid") }
-    guard proofs.use(proof, at: now) else { throw TokenError.proofInvalid }
+    guard proofs.use(proof, at: now) else { throw ProofError.invalid }
   }
 
   /// Refuses a session that has ended or expired, and updates when a live one was last seen.

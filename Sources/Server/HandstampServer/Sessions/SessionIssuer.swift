@@ -16,7 +16,7 @@ struct SessionIssuer: Sendable {
   /// server's nonce, which must not count as another attempt.
   ///
   /// - Parameter session: the session that makes the request. If it is bound to a key, so is the new one.
-  /// - Throws: ``ProblemError`` for the body, ``TokenError`` for the proof.
+  /// - Throws: ``ProblemError`` for the body, ``ProofError`` for the proof.
   func start(
     of request: Request, _ body: JSONFields, replacing session: AuthenticatedSession? = nil
   ) throws -> (SessionStart, DPoPVerifier.Proof?) {

@@ -36,6 +36,13 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var isMachine: Bool { account.rawValue == client }
   }
 
+  /// The reason for which a token is not accepted.
+  enum Refusal: Error {
+    /// The token is damaged, of another issuer, or for another audience. Which of these is not reported.
+    case invalid
+    case expired
+  }
+
   private let signers: TokenSigners
   private let verified = VerifiedTokens<Claims>()
   private let issuer: String
@@ -84,14 +91,14 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   }
 
   /// Verifies a token for this server's own API.
-  func verify(_ token: Substring, at now: UnixTime) -> Result<Claims, TokenError> {
+  func verify(_ token: Substring, at now: UnixTime) -> Result<Claims, Refusal> {
     verify(token, at: now, audience: audience)
   }
 
   /// Returns the claims of `token` if it is genuine and valid at `now`.
   ///
   /// - Parameter audience: the required audience; `nil` accepts any.
-  func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, TokenError> {
+  func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Refusal> {
     let claims =
       token.utf8.count <= CompactJWS.longest
       ? verified.claims(of: Array(token.utf8)) { signers.claims(of: token).flatMap(Claims.init) } : nil

@@ -27,8 +27,8 @@ import Testing
   ) throws -> (Int, ProblemError?) {
     for number in 0..<most {
       let client = try client(address)
-      do throws(ProblemError) { try limiter.take(.mails, from: client, about: subject, buckets) } catch {
-        return (number, error)
+      do throws(AccountError) { try limiter.take(.mails, from: client, about: subject, buckets) } catch {
+        return (number, ProblemError(error))
       }
     }
     return (most, nil)

@@ -33,7 +33,7 @@ import Testing
     #expect(claims.session == SessionID("s"))
     let end = Self.now.advanced(by: .seconds(10))
     #expect(throws: Never.self) { try tokens.verify(text[...], at: end.advanced(by: .milliseconds(-1))).get() }
-    #expect(throws: TokenError.expired) { try tokens.verify(text[...], at: end).get() }
+    #expect(throws: AccessTokens.Refusal.expired) { try tokens.verify(text[...], at: end).get() }
   }
 
   @Test func `issued between two full seconds last no shorter`() throws {
@@ -121,7 +121,7 @@ import Testing
     #expect(throws: Never.self) { try tokens.verify(text[...], at: Self.now).get() }
     let other = text.replacingOccurrences(of: "K", with: "\u{212A}")
     #expect(other == text)
-    #expect(throws: TokenError.invalid) { try tokens.verify(other[...], at: Self.now).get() }
+    #expect(throws: AccessTokens.Refusal.invalid) { try tokens.verify(other[...], at: Self.now).get() }
   }
 
   @Test func `in another encoding are refused`() throws {

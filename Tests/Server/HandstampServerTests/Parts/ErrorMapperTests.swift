@@ -73,10 +73,58 @@ import Testing
   }
 
   @Test func `of a proof brings the nonce, in either format`() {
-    #expect(answer(TokenError.proofWantsNonce("n"), .oauth).headers[.dpopNonce] == "n")
-    #expect(answer(TokenError.proofWantsNonce("n"), .oauth).status == .badRequest)
-    #expect(answer(TokenError.proofWantsNonce("n"), .problem).headers[.dpopNonce] == "n")
-    #expect(answer(TokenError.proofWantsNonce("n"), .problem).status == .unauthorized)
+    #expect(answer(ProofError.nonceNeeded("n"), .oauth).headers[.dpopNonce] == "n")
+    #expect(answer(ProofError.nonceNeeded("n"), .oauth).status == .badRequest)
+    #expect(answer(ProofError.nonceNeeded("n"), .problem).headers[.dpopNonce] == "n")
+    #expect(answer(ProofError.nonceNeeded("n"), .problem).status == .unauthorized)
+  }
+
+  @Test func `of an issuer's keys names the issuer, and blames no other`() {
+    let error = KeysUnavailable(issuer: "https://sso.example.com", cause: "https://sso.example.com/keys returned 500")
+    for format in [ErrorMapper.Format.problem, .oauth, .page] {
+      #expect(answer(error, format).status == .serviceUnavailable)
+    }
+    #expect(logs.lines.count { $0.contains("https://sso.example.com") } == 3)
+    #expect(!logs.text.contains("Apple"))
+    #expect(errors.metrics.snapshot.refusedSignIns == 0)
+  }
+
+  @Test(arguments: [
+    (AccountError.wrongCredentials, HTTPResponse.Status.unauthorized, "wrong_credentials"),
+    (.wrongPassword, .forbidden, "wrong_credentials"), (.passwordTooLong, .badRequest, "invalid_request"),
+    (.weakPassword(.common, least: 8), .badRequest, "weak_password"),
+    (.weakPassword(.uncheckable, least: 8), .serviceUnavailable, "unavailable"),
+    (.passkey(.expired), .unauthorized, "passkey_expired"), (.passkey(.tooMany), .conflict, "passkey_limit"),
+    (.secondFactorRequired(), .unauthorized, "second_factor_required"),
+    (.secondFactorWrong(isSignedIn: true), .forbidden, "second_factor_wrong"),
+    (.reauthenticationRequired(.multiFactor), .forbidden, "reauthentication_required"),
+    (.disabled, .forbidden, "account_disabled"), (.identityNotLinked, .conflict, "identity_not_linked"),
+    (.notFound, .notFound, "not_found"), (.notOffered(.mail), .forbidden, "not_offered"),
+    (
+      .rateLimited(LimitReached(name: "mails", limit: RateLimit(burst: 1, every: .seconds(9)), wait: .seconds(9))),
+      .tooManyRequests, "rate_limited"
+    ), (.busy, .serviceUnavailable, "busy"),
+  ])
+  func `of a use case has one status for apps and on pages`(
+    error: AccountError, status: HTTPResponse.Status, code: String
+  ) {
+    #expect(errors.problem(for: error, logger: logs.logger).code == code)
+    for format in [ErrorMapper.Format.problem, .page] {
+      let response = answer(error, format)
+      #expect(response.status == status)
+      // RFC 9110 section 15.5.2; a signed-in user's token is valid.
+      #expect(response.headers[.wwwAuthenticate] == nil || status == .unauthorized)
+    }
+  }
+
+  @Test func `of a store is that of the use case`() {
+    for (error, refusal) in [
+      (RegistryError.accountClosed, AccountError.disabled), (.nonceUsed, .idTokenInvalid),
+      (.upstreamEnded, .providerEnded), (.accountChanged, .unavailable), (.keyUsed, .rotationKeyUsed),
+    ] {
+      #expect(errors.refusal(of: error, logger: logs.logger) == refusal)
+    }
+    #expect(errors.refusal(of: ProblemError.notFound, logger: logs.logger) == nil)
   }
 }
 #endif
