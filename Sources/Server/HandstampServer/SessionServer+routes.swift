@@ -74,8 +74,9 @@ extension SessionServer {
       .addRoutes(to: api, ownAccounts: own)
     SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api, ownAccounts: own)
     PasskeysController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: own)
-    BrowserSessionController(web: web, cookies: authenticator.cookies, responses: responses, bodyLimit: limit)
-      .addRoutes(to: api)
+    BrowserSessionController(
+      browsers: browsers, service: service, cookies: authenticator.cookies, responses: responses, bodyLimit: limit
+    ).addRoutes(to: api)
     AccountController(service: service, authenticator: authenticator, responses: responses, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
     SessionsController(service: service, authenticator: authenticator, pages: pages, bodyLimit: limit)
@@ -119,22 +120,34 @@ extension SessionServer {
 
   private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/assets/:name") { _, context in try pages.assets.response(try context.parameters.require("name")) }
-    AuthorizePageController(clients: clients, idTokens: responses.idTokens, web: web).addRoutes(to: routes)
-    LogoutPageController(clients: clients, idTokens: responses.idTokens, web: web).addRoutes(to: routes)
-    DevicePageController(web: web, deviceCodes: lasting.deviceCodes, clients: clients).addRoutes(to: routes)
-    let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: lasting.directory != nil))
-    SignInPageController(web: web).addRoutes(to: routes, ownAccounts: own)
-    PasswordPageController(web: web).addRoutes(to: own)
-    SignUpPageController(web: web).addRoutes(to: own)
-    RecoverPageController(web: web).addRoutes(to: own)
-    ProviderPageController(web: web).addRoutes(to: own)
-    AccountPageController(web: web).addRoutes(to: routes, ownAccounts: own)
-    DevicesPageController(web: web, heartbeat: configuration.heartbeat, streams: configuration.eventStreams)
+    let errors = authenticator.errors
+    let signIn = SignInPages(browsers: browsers, hasPasswordPages: lasting.directory == nil && lasting.outbox.hasMailer)
+    let owners = OwnerPages(signIn: signIn)
+    AuthorizePageController(clients: clients, idTokens: responses.idTokens, browsers: browsers, signIn: signIn, service: service)
       .addRoutes(to: routes)
-    AppsPageController(web: web, clients: clients).addRoutes(to: routes)
-    ActivityPageController(web: web).addRoutes(to: routes)
-    SecurityPageController(web: web).addRoutes(to: own)
-    DataPageController(web: web, export: { try await administration(by: $1).export($0) }).addRoutes(to: own)
+    LogoutPageController(clients: clients, idTokens: responses.idTokens, browsers: browsers, service: service)
+      .addRoutes(to: routes)
+    DevicePageController(
+      browsers: browsers, signIn: signIn, service: service, deviceCodes: lasting.deviceCodes, clients: clients
+    ).addRoutes(to: routes)
+    let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: lasting.directory != nil))
+    SignInPageController(browsers: browsers, signIn: signIn, service: service).addRoutes(to: routes, ownAccounts: own)
+    PasswordPageController(browsers: browsers, errors: errors, service: service).addRoutes(to: own)
+    SignUpPageController(browsers: browsers, errors: errors, service: service).addRoutes(to: own)
+    RecoverPageController(browsers: browsers, errors: errors, service: service).addRoutes(to: own)
+    ProviderPageController(browsers: browsers, providers: ProviderPages(service: service), service: service)
+      .addRoutes(to: own)
+    AccountPageController(owners: owners, errors: errors, service: service).addRoutes(to: routes, ownAccounts: own)
+    DevicesPageController(
+      owners: owners, browsers: browsers, errors: errors, service: service, heartbeat: configuration.heartbeat,
+      streams: configuration.eventStreams
+    ).addRoutes(to: routes)
+    AppsPageController(owners: owners, service: service, clients: clients).addRoutes(to: routes)
+    ActivityPageController(owners: owners, service: service).addRoutes(to: routes)
+    SecurityPageController(owners: owners, browsers: browsers, errors: errors, service: service).addRoutes(to: own)
+    DataPageController(
+      owners: owners, errors: errors, service: service, export: { try await administration(by: $1).export($0) }
+    ).addRoutes(to: own)
   }
 
   func errorResponses<Context: RequestContext>(as format: ErrorMapper.Format) -> ErrorMiddleware<Context> {

@@ -26,7 +26,7 @@ public struct SessionServer: Sendable {
   /// Applies what the providers announce.
   let upstreamEnds: UpstreamEnds
   let service: AccountService
-  let web: WebSessions
+  let browsers: BrowserSessions
   /// The server that has replaced this one, see ``reload(_:registry:keys:mailer:apple:)``.
   let reloaded = Locked<ReloadedServer?>(nil)
 
@@ -150,9 +150,9 @@ public struct SessionServer: Sendable {
         requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"),
       languages: pages.library.languages, issuer: configuration.issuer, mailLink: configuration.mail.link,
       refusals: lasting.refusedSignIns)
-    web = WebSessions(
+    browsers = BrowserSessions(
       service: service, errors: errors, pages: pages, isWholeSite: configuration.mountPath.isEmpty,
-      bodyLimit: configuration.bodyLimit, hasPasswordPages: directory == nil && mailer != nil)
+      bodyLimit: configuration.bodyLimit)
     // Before the first token of that life.
     try await noteTokenLife()
   }

@@ -7,8 +7,7 @@ enum AccountError: Error, Sendable, Hashable {
   case wrongCredentials
   /// The password is not that of the signed-in owner.
   case wrongPassword
-  case passwordTooLong
-  case passwordMissing
+  case invalid(Flaw)
   /// - Parameter least: ``PasswordPolicy/minimumLength``.
   case weakPassword(PasswordPolicy.Weakness, least: Int)
   /// The authenticator's answer is not accepted.
@@ -39,8 +38,6 @@ enum AccountError: Error, Sendable, Hashable {
   /// The sign-in at the provider has ended.
   case providerEnded
   case rotationKeyUsed
-  /// No mail can be sent to the address.
-  case unmailable
   case notFound
   case notOffered(Offer)
   case rateLimited(LimitReached)
@@ -48,6 +45,13 @@ enum AccountError: Error, Sendable, Hashable {
   case busy
   /// No change was made, or it is not known whether it was.
   case unavailable
+
+  /// A flaw of a request. The raw value is for developers of apps.
+  enum Flaw: String {
+    case passwordTooLong = "The password is too long."
+    case passwordMissing = "Missing: password."
+    case unmailable = "email: mail cannot be sent to this address."
+  }
 
   /// An offer that a server, or an account, may be without. The raw value is for developers of apps.
   enum Offer: String {

@@ -35,8 +35,6 @@ extension AccountService {
 
   /// Refuses a sign-in of an app that is weaker than the operator requires. Sessions that began before go on: a new rule signs out
   /// no user.
-  ///
-  /// - Throws: ``AccountError`` `second_factor_missing`.
   func require(_ methods: AuthenticationMethods, of account: AccountRecord) async throws {
     guard methods.amount(to: try await requiredContext(of: account)) else {
       throw AccountError.secondFactorMissing(page: assurance.page)
@@ -240,8 +238,6 @@ extension AccountService {
   }
 
   /// Begins to set up an authenticator app.
-  ///
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `not_offered`.
   func newTOTP(of owner: Owner) async throws -> TOTPSetup {
     try await require(.addApp, of: owner)
     try requirePassword(owner)
@@ -251,7 +247,6 @@ extension AccountService {
   /// Adds an authenticator app that shows the right code. In a session of a recovery code, it replaces the one that was lost.
   ///
   /// - Returns: `false` if the code is wrong, or there is an app.
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `not_offered`, `rate_limited`.
   func addTOTP(_ setup: TOTPSetup, code: String, of owner: Owner) async throws -> Bool {
     try await require(.addApp, of: owner)
     try requirePassword(owner)
@@ -268,7 +263,6 @@ extension AccountService {
   }
 
   /// - Returns: whether there was one.
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func removeTOTP(of owner: Owner) async throws -> Bool {
     try await require(.removeApp, of: owner)
     let isRemoved = try await owned(owner.caller).removeTOTP(of: owner.account.id, in: owner.session, now: clock.now)

@@ -31,7 +31,6 @@ extension AccountService {
   ///
   /// - Parameter keepingOthers: whether passkeys, recovery codes, consents and known devices stay: the owner says that none is a
   ///   stranger's. The first two also stay where ``keepsFactors(_:)`` says so. Nothing stays if the address was not confirmed before.
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid``, `weak_password`.
   func resetPassword(
     with presented: Secret, to password: Secret, keepingOthers: Bool, by caller: Caller
   ) async throws {
@@ -55,7 +54,6 @@ extension AccountService {
   /// Changes the password, given the present one, and ends the other sessions on request.
   ///
   /// - Parameter code: that of an authenticator app, where the session does not show a second factor that the account asks for.
-  /// - Throws: `weak_password`, and as ``require(_:of:password:code:)``.
   func changePassword(
     of owner: Owner, from current: Secret?, code: Secret? = nil, to new: Secret, endingOthers: Bool
   ) async throws {
@@ -87,7 +85,6 @@ extension AccountService {
   /// Removes the password of an account that has passkeys.
   ///
   /// - Returns: whether it did.
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func removePassword(of owner: Owner, in browser: BrowserSession) async throws -> Bool {
     try await require(.removePassword, of: owner)
     let record = try await owned(owner.caller).removePassword(by: browser, now: clock.now)
@@ -101,15 +98,12 @@ extension AccountService {
   /// the device.
   ///
   /// - Parameter place: what only this browser or session knows, which ``addPasskey(_:boundTo:orNamed:of:)`` names again.
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `not_offered`.
   func passkeyOptions(boundTo place: String, of owner: Owner) async throws -> JSONText {
     try await require(.addPasskey, of: owner)
     return try await passkeys(for: owner).creationOptions(for: owner.account, boundTo: place)
   }
 
   /// Adds the passkey of an authenticator's answer.
-  ///
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, ``AccountError/passkey(_:)``, `not_offered`.
   func addPasskey(_ answer: String, boundTo place: String, orNamed name: String, of owner: Owner) async throws {
     try await require(.addPasskey, of: owner)
     try await passkeys(for: owner).add(
@@ -125,7 +119,6 @@ extension AccountService {
     return passkeys
   }
 
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func removePasskey(_ id: String, of owner: Owner) async throws -> PasskeyRemoval {
     try await require(.removePasskey, of: owner)
     let removal = try await owned(owner.caller).removePasskey(
@@ -135,8 +128,6 @@ extension AccountService {
   }
 
   /// Makes new recovery codes; former ones no longer work.
-  ///
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func makeRecoveryCodes(of owner: Owner, in browser: BrowserSession) async throws -> [RecoveryCode] {
     try await require(.makeRecoveryCodes, of: owner)
     return try await newRecoveryCodes(of: owner, in: browser)
@@ -186,8 +177,6 @@ extension AccountService {
   }
 
   /// Mails a code to the owner of an account that has no factor of its own. Returns the address.
-  ///
-  /// - Throws: `not_offered`, `rate_limited`.
   func mailProof(to owner: Owner) async throws -> EmailAddress {
     guard let email = owner.account.email, try await takesMailedProof(owner.account) else {
       throw AccountError.notOffered(.mailedCode)
@@ -198,8 +187,6 @@ extension AccountService {
   }
 
   /// Returns the use of a code that was mailed to the owner.
-  ///
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid``, `rate_limited`.
   func use(ofMailed presented: Secret, by owner: Owner) async throws -> CredentialUse {
     guard let token = token(presented) else { throw RegistryError.oneTimeTokenInvalid }
     try limits.take(.codes, from: owner.caller.client, .own)

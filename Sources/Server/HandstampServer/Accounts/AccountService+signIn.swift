@@ -24,15 +24,13 @@ extension AccountService {
   }
 
   /// Creates an account and its first session, or asks for a confirmation of the address.
-  ///
-  /// - Throws: ``AccountError/signUpClosed``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
   func signUp(_ new: NewAccount, by caller: Caller) async throws -> SignUpResult {
     try requireOpen()
     if signUp == .confirmed {
       try await sendConfirmation(to: new.email, username: new.username, by: caller)
       return .confirmationSent
     }
-    let password = try new.requiredPassword
+    guard let password = new.password else { throw AccountError.invalid(.passwordMissing) }
     try limits.take(.signUps, from: caller.client, .own)
     try policy.check(new: password, of: new.email, new.username)
     try limits.take(.signUps, from: nil, .shared)
@@ -53,7 +51,7 @@ extension AccountService {
     to email: EmailAddress, username: String, of guest: AccountRecord? = nil, by caller: Caller
   ) async throws {
     try limits.take(.signUps, from: caller.client)
-    guard Mailbox(email) != nil else { throw AccountError.unmailable }
+    guard Mailbox(email) != nil else { throw AccountError.invalid(.unmailable) }
     try limits.take(.mails, from: caller.client, about: email.normalized)
     try await outbox.add(.confirmation(email, username: username, guest: guest?.id), to: email, by: caller)
   }
@@ -100,8 +98,6 @@ extension AccountService {
   // MARK: Guests
 
   /// Creates a guest account and its only session.
-  ///
-  /// - Throws: ``AccountError/signUpClosed``, `rate_limited`.
   func beginGuest(_ start: SessionStart, by caller: Caller) async throws -> NewSession {
     try requireOpen()
     try limits.take(.signUps, from: caller.client)
@@ -114,8 +110,6 @@ extension AccountService {
 
   /// Turns a guest account into a full one with the same ID, or asks for a confirmation of the address: then it stays a guest account
   /// until the mailed token is redeemed.
-  ///
-  /// - Throws: ``AccountError/signUpClosed``, ``AccountError/notGuest``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
   func upgrade(_ owner: Owner, to full: NewAccount) async throws -> SignUpResult {
     try await require(.upgrade, of: owner)
     try requireOpen()
@@ -125,7 +119,7 @@ extension AccountService {
       try await sendConfirmation(to: full.email, username: full.username, of: guest, by: caller)
       return .confirmationSent
     }
-    let password = try full.requiredPassword
+    guard let password = full.password else { throw AccountError.invalid(.passwordMissing) }
     try limits.take(.signUps, from: caller.client, .own)
     guard guest.isGuest else {
       guard guest.email?.normalized == full.email.normalized,
@@ -142,8 +136,6 @@ extension AccountService {
   }
 
   /// The same with an identity at Apple, whose verified address becomes the account's unless another one has it.
-  ///
-  /// - Throws: ``AccountError/signUpClosed``, ``AccountError/notGuest``, ``RegistryError/identityTaken``, ``InvalidIDToken``, ``KeysUnavailable``, `rate_limited`.
   func upgrade(
     _ owner: Owner, toApple token: Secret, nonce: String, code: Secret?, username: String, _ start: SessionStart
   ) async throws -> NewSession {
@@ -181,7 +173,6 @@ extension AccountService {
   /// Turns a guest account into one that signs in with a passkey.
   ///
   /// - Parameter answer: `RegistrationResponseJSON` to ``upgradeOptions(_:email:username:)``.
-  /// - Throws: as ``upgradeOptions(_:email:username:)``; ``AccountError/passkey(_:)``, ``RegistryError/emailTaken``, `rate_limited`.
   func upgrade(
     _ owner: Owner, toPasskey answer: String, email: EmailAddress, username: String, orNamed name: String,
     _ start: SessionStart
@@ -268,19 +259,15 @@ extension AccountService {
     guard signUp != .closed else { throw .signUpClosed }
   }
 
+  /// Pages for mailed links are of a server that can send mails.
+  func requireMail() throws(AccountError) {
+    guard outbox.hasMailer else { throw .notFound }
+  }
+
   /// Counts and logs a session that began.
   func recordSignIn(_ new: NewSession, as start: SessionEventRecorder.Start, _ caller: Caller) -> NewSession {
     if !new.isRepeated { recorder.recordSignIn(new.row, as: start, logger: caller.logger) }
     return new
-  }
-}
-
-extension NewAccount {
-  fileprivate var requiredPassword: Secret {
-    get throws(AccountError) {
-      guard let password else { throw .passwordMissing }
-      return password
-    }
   }
 }
 
@@ -342,7 +329,7 @@ extension AccountService {
   }
 }
 
-/// Sign-in of apps. Browsers begin their sessions in ``WebSessions``.
+/// Sign-in of apps. Browsers begin their sessions in ``BrowserSessions``.
 extension AccountService {
   /// Signs in with an address and a password, and the one-time password that the account may ask for.
   ///
@@ -364,8 +351,6 @@ extension AccountService {
   }
 
   /// Signs in with an authenticator's answer.
-  ///
-  /// - Throws: ``AccountError/passkey(_:)``, ``AccountError/disabled``, `rate_limited`.
   func signIn(byPasskey answer: String, _ start: SessionStart, by caller: Caller) async throws -> NewSession {
     try await verify(
       passkey: answer, boundTo: PasskeyService.app, mayRepeat: start.key != nil, caller

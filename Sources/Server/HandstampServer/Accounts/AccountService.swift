@@ -6,7 +6,8 @@ import Logging
 /// The use cases of accounts, one operation each, whichever door people come through.
 ///
 /// Routes and pages read a request, call an operation, and write its result. They decide nothing: who may do it, how often, with
-/// which proof, and what is written, logged, counted and told, is here.
+/// which proof, and what is written, logged, counted and told, is here. An ``AccountError`` says what they refuse, for every operation: an
+/// ``OwnerAction`` may ask for a proof, a limit may be reached, a new password be weak. A ``RegistryError`` comes from the store.
 struct AccountService: Sendable {
   let registry: Registry
   let accounts: any AccountSource
@@ -87,8 +88,6 @@ struct AccountService: Sendable {
 
   /// Asks for a recent proof where a session alone is not enough: a person who holds the owner's phone must not be able to do that.
   /// Guests have nothing to prove it with.
-  ///
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func requireProof(_ owner: Owner) throws(AccountError) {
     guard !owner.account.isGuest, !isProven(owner.provenAt) else { return }
     throw .reauthenticationRequired(nil)
@@ -161,7 +160,6 @@ extension AccountService {
   /// - Parameters:
   ///   - keepingOwn: whether the one that asks for it stays.
   ///   - password: as for ``end(_:with:by:password:)``.
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   @discardableResult
   func endAll(by owner: Owner, keepingOwn: Bool, password: Secret? = nil) async throws -> [SessionRow] {
     try await require(.endDevices, of: owner, by: password)
@@ -189,7 +187,6 @@ extension AccountService {
   /// is a guest's.
   ///
   /// - Parameter code: that of an authenticator app, where the session does not show a second factor that the account asks for.
-  /// - Throws: as ``require(_:of:password:code:)``.
   func delete(_ owner: Owner, password: Secret?, code: Secret? = nil) async throws {
     if owner.account.passwordHash != nil {
       _ = try await require(.delete, of: owner, password: password, code: code)
@@ -205,7 +202,6 @@ extension AccountService {
   /// Returns everything that is stored about the owner.
   ///
   /// - Parameter export: reads it, for the audit log by the owner.
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``, `rate_limited`.
   func download(
     _ owner: Owner, by export: (AccountID, AuditActor) async throws -> [UInt8]
   ) async throws -> [UInt8] {

@@ -10,7 +10,8 @@ import Logging
 /// could leak (draft-ietf-oauth-browser-based-apps section 6.1). The cookie is that of the server's own pages: a browser is one
 /// session.
 struct BrowserSessionController: Sendable {
-  let web: WebSessions
+  let browsers: BrowserSessions
+  let service: AccountService
   let cookies: CookieSessions
   let responses: TokenResponses
   /// Maximum size of a body, in bytes.
@@ -41,35 +42,35 @@ struct BrowserSessionController: Sendable {
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(upTo: bodyLimit)
-    let visit = try await web.browserRequest(request, isForm: false, persistence: try body.persistence(), context)
+    let visit = try await browsers.visit(request, isForm: false, persistence: try body.persistence(), context)
     let new: BrowserSession
     if let answer = try body.optionalText("passkey") {
-      new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
-        try await web.beginOrRenewSession(by: $0, visit)
+      new = try await service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
+        try await browsers.beginOrRenewSession(by: $0, visit)
       }
     } else {
       let attempt = PasswordAttempt(
         email: try body.email(), password: try body.secret("password"), device: visit.browser.id, caller: visit.caller)
       let code = try body.optionalSecret("code")
-      let account = try await web.service.accounts.account(attempt)
-      new = try await web.service.withSecondFactor(of: account, code: code, on: visit.browser.id, visit.caller) { use in
-        try await web.service.require(use.methods, of: account)
-        return try await web.beginOrRenewSession(by: use, visit)
+      let account = try await service.accounts.account(attempt)
+      new = try await service.withSecondFactor(of: account, code: code, on: visit.browser.id, visit.caller) { use in
+        try await service.require(use.methods, of: account)
+        return try await browsers.beginOrRenewSession(by: use, visit)
       }
     }
     var response = Response.json(BrowserSessionController.state(of: new))
-    response.headers.add(web.registry.cookies(of: new, device: visit.device))
+    response.headers.add(service.registry.cookies(of: new, device: visit.device))
     return response
   }
 
   /// `DELETE /v1/session`: signs this browser out, and the clients that the user has signed in to with it.
   @concurrent func end(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     if let user = try await cookies.session(of: request, context.logger) {
-      try await web.end(user.row.id, of: user.account.id, context.logger)
+      try await browsers.end(user.row.id, of: user.account.id, context.logger)
     }
     var response = Response.nothing
     response.headers.add(ResponseCookie.signedOut)
-    response.headers[.clearSiteData] = web.clearedData
+    response.headers[.clearSiteData] = browsers.clearedData
     return response
   }
 
@@ -84,7 +85,7 @@ struct BrowserSessionController: Sendable {
 
   /// Keeps a session, unless it is borrowed: the scripts of a tab that was left open ask by themselves.
   private func touch(_ user: BrowserSession, _ logger: Logger) async {
-    if !user.row.isBorrowed { await web.touch(user, logger) }
+    if !user.row.isBorrowed { await browsers.touch(user, logger) }
   }
 
   private static func state(of user: BrowserSession) -> JSONText {

@@ -52,7 +52,11 @@ struct ErrorMapper: Sendable {
         logger.error("Password hashing failed", metadata: ["handstamp.cause": "\(error)"])
       }
       return .busy
-    case let error as AccountDirectoryError: return refusal(for: error, logger: logger)
+    case AccountDirectoryError.emailTaken: return .emailTaken
+    case AccountDirectoryError.busy: return .busy
+    case AccountDirectoryError.unavailable(let cause):
+      logger.error("Account directory unavailable", metadata: ["handstamp.cause": "\(cause)"])
+      return .unavailable
     case is InvalidIDToken:
       metrics.update { $0.refusedSignIns += 1 }
       logger.info("Sign-in with Apple refused")
@@ -163,9 +167,9 @@ struct ErrorMapper: Sendable {
     case .disabled: return .error("disabled", to: [home])
     case .providerEnded: return .error("provider_ended", to: [signIn()])
     case .identityNotLinked: return .error("identity_not_linked", to: [signIn("?next=/account/security")])
-    case .wrongCredentials, .wrongPassword, .passwordTooLong, .passwordMissing, .weakPassword, .passkey,
+    case .wrongCredentials, .wrongPassword, .invalid, .weakPassword, .passkey,
       .secondFactorRequired, .secondFactorWrong, .secondFactorMissing, .reauthenticationRequired, .idTokenInvalid,
-      .oneTimeTokenInvalid, .notGuest, .emailTaken, .identityTaken, .rotationKeyUsed, .unmailable, .notFound,
+      .oneTimeTokenInvalid, .notGuest, .emailTaken, .identityTaken, .rotationKeyUsed, .notFound,
       .notOffered, .rateLimited, .busy, .unavailable:
       return nil
     }
@@ -184,13 +188,39 @@ struct ErrorMapper: Sendable {
     }
   }
 
-  private func refusal(for error: AccountDirectoryError, logger: Logger) -> AccountError {
-    switch error {
-    case .emailTaken: return .emailTaken
-    case .busy: return .busy
-    case .unavailable(let cause):
-      logger.error("Account directory unavailable", metadata: ["handstamp.cause": "\(cause)"])
-      return .unavailable
+  /// The words on a page for an operation that was refused.
+  struct Words: Sendable {
+    /// Those beside fields, by their names.
+    var errors: [String: PageText] = [:]
+    var notice: PageNotice?
+    var status = HTTPResponse.Status.ok
+  }
+
+  /// Returns the words for a refusal beside the form that asked for the operation.
+  ///
+  /// - Parameter field: that of the password that was checked.
+  /// - Throws: what concerns more than the form, such as ``AccountError/reauthenticationRequired(_:)``.
+  func words(
+    for error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest
+  ) throws -> Words {
+    guard let refusal = refusal(of: error, logger: visit.caller.logger) else { throw error }
+    func later(_ text: PageText) -> Words {
+      Words(notice: .warning(text), status: ProblemError(refusal).status)
+    }
+    switch refusal {
+    case .passkey(let refusal): return Words(notice: .warning(refusal.text))
+    case .weakPassword(let weakness, let least): return Words(errors: ["new_password": weakness.text(least: least)])
+    case .emailTaken: return Words(errors: ["email": "field_error.email_taken"])
+    case .wrongCredentials, .wrongPassword: return Words(errors: [field: "field_error.password_wrong"])
+    case .rateLimited(let reached):
+      return later(
+        PageText("sign_in.too_many", ["wait": pages.wait(for: reached.retryAfter, in: visit.place.language)]))
+    case .disabled: return later("sign_in.disabled")
+    case .busy, .unavailable: return later("error.unavailable.text")
+    case .invalid, .secondFactorRequired, .secondFactorWrong, .secondFactorMissing,
+      .reauthenticationRequired, .idTokenInvalid, .oneTimeTokenInvalid, .signUpClosed, .notGuest, .identityTaken,
+      .identityNotLinked, .providerEnded, .rotationKeyUsed, .notFound, .notOffered:
+      throw error
     }
   }
 
@@ -209,165 +239,16 @@ struct ErrorMapper: Sendable {
   }
 }
 
-extension ProblemError {
-  init(_ error: AccountError) {
-    self =
-      switch error {
-      case .wrongCredentials:
-        ProblemError(
-          .unauthorized, "wrong_credentials", "The email address or the password is wrong",
-          headers: [.wwwAuthenticate: "Bearer"])
-      case .wrongPassword: ProblemError(.forbidden, "wrong_credentials", "The password is wrong")
-      case .passwordTooLong: .invalidRequest("The password is too long.")
-      case .passwordMissing: .invalidRequest("Missing: password.")
-      case .weakPassword(let weakness, let least): ProblemError(weakness, least: least)
-      case .passkey(let refusal): ProblemError(refusal)
-      case .secondFactorRequired(let isSignedIn):
-        ProblemError(
-          .unauthorized, "second_factor_required", "The account asks for a second factor",
-          detail: "Send the request again with the code of the authenticator app as `code`, or sign in with a passkey.",
-          headers: [.wwwAuthenticate: "Bearer"]
-        ).forbidden(if: isSignedIn)
-      case .secondFactorWrong(let isSignedIn):
-        ProblemError(
-          .unauthorized, "second_factor_wrong", "The code is wrong, or was used before",
-          detail: "Wait for the next code, and check the device's clock.", headers: [.wwwAuthenticate: "Bearer"]
-        ).forbidden(if: isSignedIn)
-      case .secondFactorMissing(let page):
-        ProblemError(
-          .forbidden, "second_factor_missing", "This account needs a second factor",
-          detail:
-            "Sign in with a passkey, or with the code of an authenticator app. To set one up, open \(page) in a browser.",
-          page: page)
-      case .reauthenticationRequired(let context): ProblemError(reauthentication: context)
-      case .idTokenInvalid:
-        ProblemError(.forbidden, "id_token_invalid", "The identity provider's sign-in is not valid")
-      case .oneTimeTokenInvalid:
-        ProblemError(
-          .badRequest, "link_invalid", "This link or code is not valid",
-          detail: "It has expired, was already used, or was replaced by a newer one.")
-      case .disabled:
-        ProblemError(
-          .forbidden, "account_disabled", "This account is disabled", detail: "Ask the operator of this server.")
-      case .signUpClosed: ProblemError(.forbidden, "sign_up_closed", "Sign-up is disabled on this server")
-      case .notGuest: ProblemError(.conflict, "not_anonymous", "This is not a guest account")
-      case .emailTaken: ProblemError(.conflict, "email_taken", "An account with this email address already exists")
-      case .identityTaken:
-        ProblemError(
-          .conflict, "identity_taken", "An account with this identity at the other provider already exists",
-          detail: "Sign in to that account.")
-      case .identityNotLinked:
-        ProblemError(
-          .conflict, "identity_not_linked", "The address of this user has an account",
-          detail: "Sign in to it, and link the provider in its settings.")
-      case .providerEnded:
-        ProblemError(
-          .forbidden, "provider_ended", "The sign-in at the provider has ended",
-          detail: "Sign in at the provider again.")
-      case .rotationKeyUsed:
-        ProblemError(
-          .conflict, "rotation_key_used", "A session that this key began is in use, or has ended",
-          detail: "Sign in again with another rotation_key.")
-      case .unmailable: .invalidRequest("email: mail cannot be sent to this address.")
-      case .notFound: .notFound
-      case .notOffered(let offer): .notOffered(offer.rawValue)
-      case .rateLimited(let limit): ProblemError(limit)
-      case .busy: .busy
-      case .unavailable: .unavailable
-      }
-  }
-
-  /// The error for a signed-in user: the access token is valid, so the status is not 401.
-  private func forbidden(if isSignedIn: Bool) -> ProblemError {
-    var problem = self
-    if isSignedIn { (problem.status, problem.headers[.wwwAuthenticate]) = (.forbidden, nil) }
-    return problem
-  }
-
-  private init(_ refusal: PasskeyService.Refusal) {
-    self =
-      switch refusal {
-      case .expired:
-        ProblemError(
-          .unauthorized, "passkey_expired", "The passkey's answer came too late", detail: "Ask for new options.")
-      case .unknown: ProblemError(.unauthorized, "passkey_unknown", "No account has this passkey")
-      case .tooMany: ProblemError(.conflict, "passkey_limit", "The account has too many passkeys")
-      case .notVerified:
-        ProblemError(.unauthorized, "passkey_unverified", "The authenticator has not checked who uses it")
-      case .invalid: ProblemError(.unauthorized, "passkey_refused", "The passkey was not accepted")
-      }
-  }
-
-  private init(_ weakness: PasswordPolicy.Weakness, least: Int) {
-    let detail: String
-    switch weakness {
-    case .tooShort, .tooLong: detail = "Use \(least) to \(PasswordPolicy.most) characters."
-    case .common: detail = "This is one of the most common passwords. Use another one."
-    case .context:
-      detail = "This is too close to your name, your address or the name of this service. Use another one."
-    case .breached: detail = "This password was found in a data breach. Use another one."
-    case .uncheckable:
-      self = .unavailable
-      reason = weakness.rawValue
-      return
+extension PasskeyService.Refusal {
+  /// The text on a page.
+  var text: PageText {
+    switch self {
+    case .expired: "passkey.expired"
+    case .unknown: "passkey.unknown"
+    case .tooMany: "passkey.too_many"
+    case .notVerified: "passkey.not_verified"
+    case .invalid: "passkey.failed"
     }
-    self = ProblemError(
-      .badRequest, "weak_password", "The password does not meet the requirements", detail: detail,
-      reason: weakness.rawValue)
-  }
-
-  private init(reauthentication context: AuthenticationContext?) {
-    let detail =
-      switch context {
-      case nil: "Enter the password again."
-      case .multiFactor: "Enter the password again, and the code of the authenticator app; or use a passkey."
-      case .phishingResistant: "Use a passkey."
-      }
-    self = ProblemError(.forbidden, "reauthentication_required", "Confirm that it is you", detail: detail)
-    self.context = context
-  }
-
-  /// 429 (RFC 6585 section 4) with the fields of draft-ietf-httpapi-ratelimit-headers.
-  private init(_ reached: LimitReached) {
-    self = ProblemError(
-      .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.",
-      retryAfter: reached.retryAfter,
-      headers: [
-        .rateLimitPolicy:
-          "\"\(reached.name)\";q=\(reached.limit.burst);w=\(max(1, reached.limit.window.roundedUpSeconds))",
-        .rateLimit: "\"\(reached.name)\";r=0;t=\(reached.retryAfter)",
-      ])
-  }
-
-  fileprivate init(_ form: FormError) {
-    self =
-      switch form {
-      case .expired:
-        ProblemError(
-          .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again.")
-      case .elsewhere(let issuer):
-        ProblemError(
-          .forbidden, "form_elsewhere", "This page has another address", detail: "Open \(issuer) instead.")
-      case .cookieMissing:
-        ProblemError(
-          .forbidden, "cookie_missing", "The browser sent no cookie",
-          detail: "Allow cookies for this site. Some browsers take none over http: use https.")
-      }
-  }
-
-  /// RFC 9449 section 7.1.
-  fileprivate init(_ proof: ProofError) {
-    self =
-      switch proof {
-      case .invalid:
-        ProblemError(
-          .unauthorized, "proof_invalid", "The proof of possession is not valid",
-          challenge: AccessChallenge(to: .dpop, error: "invalid_dpop_proof"))
-      case .nonceNeeded(let nonce):
-        ProblemError(
-          .unauthorized, "proof_invalid", "The proof must contain the server's nonce", headers: [.dpopNonce: nonce],
-          challenge: AccessChallenge(to: .dpop, error: "use_dpop_nonce"))
-      }
   }
 }
 #endif

@@ -8,7 +8,8 @@ import Logging
 struct LogoutPageController: Sendable {
   let clients: ClientDirectory
   let idTokens: IDTokens
-  let web: WebSessions
+  let browsers: BrowserSessions
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/oauth/logout", use: show)
@@ -27,7 +28,7 @@ struct LogoutPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
+    let visit = try await browsers.visit(request, context)
     let ask = try ask(request.uri.query ?? "")
     guard let user = visit.web else { return done(ask, visit) }
     if request.method == .get, let hint = ask.hint, hint.account == user.account.id,
@@ -41,16 +42,16 @@ struct LogoutPageController: Sendable {
   /// The form of the page; or the request of a client, which may be a form, too (section 2). That comes from another site, without
   /// cookies, so the browser is sent on.
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let form = try await web.form(of: request)
+    let form = try await browsers.form(of: request)
     guard form["csrf"] != nil else {
-      return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(keeping: LogoutPageController.parameters))
+      return .seeOther(service.issuer + "/oauth/logout?" + form.encoded(keeping: LogoutPageController.parameters))
     }
-    let visit = try await web.browserRequest(request, form: form, context, outdated: web.reload)
+    let visit = try await browsers.visit(request, form: form, context, outdated: \.reloadAddress)
     let ask = try ask(request.uri.query ?? "")
     switch form["action"] {
     case "sign-out": return try await signOut(ask, visit)
-    case "stay": return .seeOther(web.issuer + "/account")
-    default: return web.unknownAction(visit)
+    case "stay": return .seeOther(service.issuer + "/account")
+    default: return visit.unknownAction()
     }
   }
 
@@ -82,7 +83,9 @@ struct LogoutPageController: Sendable {
   /// Returns whether a client's session depends on the sign-in in this browser, or on none: then its ID token shows that the user was
   /// signed in to the client, and need not be asked.
   private func isOf(_ session: SessionID, _ user: BrowserSession) async throws -> Bool {
-    guard let row = try await web.registry.storedSession(session), row.account == user.account.id else { return false }
+    guard let row = try await service.registry.storedSession(session), row.account == user.account.id else {
+      return false
+    }
     guard let client = row.client else { return false }
     return client.browser.map { $0 == user.row.device.id } ?? client.scopes.contains("offline_access")
   }
@@ -90,26 +93,26 @@ struct LogoutPageController: Sendable {
   private func signOut(_ ask: Ask, _ visit: BrowserRequest) async throws -> Response {
     // The client's own session may outlast the browser's, but its user wants to be signed out.
     if let hint = ask.hint, hint.account == visit.account?.id {
-      try await web.end(hint.session, of: hint.account, visit.caller.logger)
+      try await browsers.end(hint.session, of: hint.account, visit.caller.logger)
     }
-    return try await web.signOut(by: visit, backTo: ask.target ?? web.issuer + "/oauth/logout")
+    return try await browsers.signOut(by: visit, backTo: ask.target ?? service.issuer + "/oauth/logout")
   }
 
   private func done(_ ask: Ask, _ visit: BrowserRequest) -> Response {
     if let target = ask.target { return .seeOther(target) }
-    return web.show(
+    return visit.show(
       .message(
         "signed_out", icon: "sign-out",
-        to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in", isPrimary: false)]), visit)
+        to: [PageAction(text: "action.sign_in", href: visit.pages.base + "/sign-in", isPrimary: false)]))
   }
 
   private func confirmPage(_ ask: Ask, _ visit: BrowserRequest) -> Response {
     var page = Page(name: "logout", title: "logout.title", leadsTo: ask.target)
     page.context = [
-      "app": ask.client.map { .object(web.pages.app($0.id, named: $0.name, in: visit.place.language)) },
+      "app": ask.client.map { .object(visit.pages.app($0.id, named: $0.name, in: visit.place.language)) },
       "person": visit.account?.person,
     ]
-    return web.show(page, visit)
+    return visit.show(page)
   }
 }
 #endif

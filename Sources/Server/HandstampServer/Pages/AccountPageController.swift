@@ -6,17 +6,19 @@ import Hummingbird
 
 /// `/account`: what the server knows a person by, and `/account/email`: the address.
 struct AccountPageController: Sendable {
-  let web: WebSessions
+  let owners: OwnerPages
+  let errors: ErrorMapper
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts own: some RouterMethods<Context>
   ) {
-    routes.get("/account") { try await web.withSignedInUser($0, $1) { profilePage($0) } }
-    own.post("/account") { try await web.withSignedInUser($0, $1, rename) }
-    own.get("/account/email") { try await web.withSignedInUser($0, $1) { try await emailPage($0) } }
-    own.post("/account/email") { try await web.withSignedInUser($0, $1, changeEmail) }
-    own.get("/account/email/confirm") { try await web.withSignedInUser($0, $1, showConfirm) }
-    own.post("/account/email/confirm") { try await web.withSignedInUser($0, $1, confirm) }
+    routes.get("/account") { try await owners.withSignedInUser($0, $1) { profilePage($0) } }
+    own.post("/account") { try await owners.withSignedInUser($0, $1, rename) }
+    own.get("/account/email") { try await owners.withSignedInUser($0, $1) { try await emailPage($0) } }
+    own.post("/account/email") { try await owners.withSignedInUser($0, $1, changeEmail) }
+    own.get("/account/email/confirm") { try await owners.withSignedInUser($0, $1, showConfirm) }
+    own.post("/account/email/confirm") { try await owners.withSignedInUser($0, $1, confirm) }
   }
 
   // MARK: The name
@@ -29,28 +31,28 @@ struct AccountPageController: Sendable {
     for (name, field) in AccountField.shown(in: .page) {
       let value = field.value(account)
       page.context[name.description] =
-        if case .time(let time?) = value { web.dates(call.visit).day(time) } else { .text(value.text ?? "–") }
+        if case .time(let time?) = value { call.visit.dates(at: service.clock.now).day(time) } else { .text(value.text ?? "–") }
     }
     if let name { page.context["name"] = .text(name) }
     page.context["locales"] = .list(
-      locales(of: account).map { code in
+      locales(of: account, call.visit).map { code in
         .object([
-          "code": .text(code), "name": .text(web.pages.library.name(ofLanguage: code)),
+          "code": .text(code), "name": .text(call.visit.pages.library.name(ofLanguage: code)),
           "is_chosen": .flag(if: code == account.locale?.rawValue),
         ])
       })
     if let error { page.errors["name"] = error }
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   /// The languages of the pages, and the one that an import has brought.
-  private func locales(of account: AccountRecord) -> [String] {
-    let offered = web.pages.library.languages
+  private func locales(of account: AccountRecord, _ visit: BrowserRequest) -> [String] {
+    let offered = visit.pages.library.languages
     return offered + [account.locale?.rawValue].compactMap(\.self).filter { !offered.contains($0) }
   }
 
   @concurrent private func rename(_ call: AccountRequest) async throws -> Response {
-    guard call.visit.action == "save" else { return web.unknownAction(call.visit) }
+    guard call.visit.action == "save" else { return call.visit.unknownAction() }
     let name = call.visit.form?["name"] ?? ""
     guard name.isShown else {
       return profilePage(call, name: name, error: "field_error.name_missing")
@@ -61,12 +63,12 @@ struct AccountPageController: Sendable {
     }
     // Pages of an operator's own may not ask for it.
     let code = call.visit.form?["locale"] ?? call.account.locale?.rawValue ?? ""
-    guard code.isEmpty || locales(of: call.account).contains(code) else { return web.unknownAction(call.visit) }
+    guard code.isEmpty || locales(of: call.account, call.visit).contains(code) else { return call.visit.unknownAction() }
     let locale = LanguageTag(rawValue: code)
     var changed = call
-    changed.user.account = try await web.service.rename(call.owner, to: name, reading: locale)
+    changed.user.account = try await service.rename(call.owner, to: name, reading: locale)
     changed.visit.web = changed.user
-    if locale != call.account.locale, web.pages.library.languages.contains(code) {
+    if locale != call.account.locale, call.visit.pages.library.languages.contains(code) {
       (changed.visit.place.language, changed.visit.place.chosen) = (code, code)
     }
     return profilePage(changed, notice: .good("notice.saved"))
@@ -82,26 +84,26 @@ struct AccountPageController: Sendable {
       "email": .text(call.account.email?.typed ?? "–"),
       "new_email": .text(ifPresent: typed.map { String($0.prefix(EmailAddress.maxLength)) }),
     ]
-    if let change = try await web.registry.emailChange(of: call.account.id, now: web.clock.now) {
+    if let change = try await service.registry.emailChange(of: call.account.id, now: service.clock.now) {
       page.context["pending"] = .object([
-        "to": .text(change.email.typed), "until": web.dates(call.visit).minute(change.until),
+        "to": .text(change.email.typed), "until": call.visit.dates(at: service.clock.now).minute(change.until),
       ])
     }
     if let error { page.errors["new_email"] = error }
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   @concurrent private func changeEmail(_ call: AccountRequest) async throws -> Response {
-    try web.requireMail()
+    try service.requireMail()
     let account = call.account
     switch call.visit.action {
     case "cancel":
-      try await web.service.cancelEmailChange(of: call.owner)
+      try await service.cancelEmailChange(of: call.owner)
       return try await emailPage(call, notice: PageNotice(kind: .note, text: "notice.email_cancelled"))
     case "change", "resend":
       var typed = call.visit.form?["new_email"]
       if call.visit.action == "resend" {
-        typed = try await web.registry.emailChange(of: account.id, now: web.clock.now)?.email.typed
+        typed = try await service.registry.emailChange(of: account.id, now: service.clock.now)?.email.typed
       }
       switch TypedAddress(typed) {
       case .bad(let error): return try await emailPage(call, typed: typed, error: error)
@@ -109,37 +111,37 @@ struct AccountPageController: Sendable {
         guard email.normalized != account.email?.normalized else {
           return try await emailPage(call, typed: typed, error: "field_error.email_same")
         }
-        do { try await web.service.beginEmailChange(of: call.owner, to: email) } catch {
+        do { try await service.beginEmailChange(of: call.owner, to: email) } catch {
           return try await emailPage(
-            call, typed: typed, notice: try web.refusal(of: error, call.visit).notice)
+            call, typed: typed, notice: try errors.words(for: error, call.visit).notice)
         }
-        return .seeOther(web.issuer + "/account/email")
+        return .seeOther(service.issuer + "/account/email")
       }
-    default: return web.unknownAction(call.visit)
+    default: return call.visit.unknownAction()
     }
   }
 
   /// The mailed link. It names the account, for whose signed-in owner it works, in whichever browser.
   @concurrent private func showConfirm(_ call: AccountRequest) async throws -> Response {
-    try web.requireMail()
+    try service.requireMail()
     let text = call.visit.query?["token"] ?? ""
-    return confirmPage(call, text, try await web.service.emailChange(of: call.owner, confirmedBy: Secret(text)))
+    return confirmPage(call, text, try await service.emailChange(of: call.owner, confirmedBy: Secret(text)))
   }
 
   @concurrent private func confirm(_ call: AccountRequest) async throws -> Response {
-    try web.requireMail()
-    guard call.visit.action == "use" else { return web.unknownAction(call.visit) }
+    try service.requireMail()
+    guard call.visit.action == "use" else { return call.visit.unknownAction() }
     let text = call.visit.form?["token"] ?? ""
     let changed: AccountRecord
     do {
-      changed = try await web.service.completeEmailChange(of: call.owner, with: Secret(text), in: call.user)
+      changed = try await service.completeEmailChange(of: call.owner, with: Secret(text), in: call.user)
     } catch RegistryError.oneTimeTokenInvalid, RegistryError.emailTaken {
       return confirmPage(call, text, nil)
     }
-    return web.show(
+    return call.visit.show(
       .message(
         "email_changed", ["email": .text(changed.email?.typed ?? "")],
-        to: [PageAction(text: "action.to_account", href: web.pages.base + "/account")]), call.visit)
+        to: [PageAction(text: "action.to_account", href: call.visit.pages.base + "/account")]))
   }
 
   private func confirmPage(_ call: AccountRequest, _ token: String, _ email: EmailAddress?) -> Response {
@@ -150,7 +152,7 @@ struct AccountPageController: Sendable {
       "token": .text(String(token.prefix(OneTimeToken.maxLength))), "new_email": .text(ifPresent: email?.typed),
       "email": .text(call.account.email?.typed ?? call.account.shownName), "expired": .flag(if: email == nil),
     ]
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 }
 #endif

@@ -6,7 +6,8 @@ import Hummingbird
 
 /// `/account/activity`: what has happened to an account, from the audit log and from the ends of its sessions.
 struct ActivityPageController: Sendable {
-  let web: WebSessions
+  let owners: OwnerPages
+  let service: AccountService
   /// How many entries of the audit log a page has.
   private static let most = 50
   /// How many events are read at once, and how many at most.
@@ -15,7 +16,7 @@ struct ActivityPageController: Sendable {
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/account/activity") { request, context in
       let before = request.uri.queryParameters["before"].flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil }
-      return try await web.withSignedInUser(request, context) { try await show($0, before: before) }
+      return try await owners.withSignedInUser(request, context) { try await show($0, before: before) }
     }
   }
 
@@ -30,44 +31,43 @@ struct ActivityPageController: Sendable {
 
   private func show(_ call: AccountRequest, before: Int64?) async throws -> Response {
     let account = call.account.id
-    let audited = try await web.registry.latestAuditedActions(
+    let audited = try await service.registry.latestAuditedActions(
       about: account, before: before, limit: ActivityPageController.most)
     // The events of the same time: later ones are on the former page, and earlier ones on the next.
     var latest: UnixTime?
     if let before {
-      latest = try await web.registry.auditedActions(after: before - 1, about: account, limit: 1).first?.audited.at
+      latest = try await service.registry.auditedActions(after: before - 1, about: account, limit: 1).first?.audited.at
     }
     let isFull = audited.count == ActivityPageController.most
     let earliest = isFull ? audited.last?.audited.at : nil
     var entries: [Entry] = []
-    let language = call.visit.place.language
-    for stored in audited { if let entry = try await entry(of: stored.audited, language) { entries.append(entry) } }
+    for stored in audited { if let entry = try await entry(of: stored.audited, call.visit) { entries.append(entry) } }
     for stored in try await events(of: account) {
       let at = stored.event.at
       guard latest.map({ at < $0 }) ?? true, earliest.map({ at >= $0 }) ?? true else { continue }
-      if let entry = try await entry(of: stored.event, language) { entries.append(entry) }
+      if let entry = try await entry(of: stored.event, call.visit) { entries.append(entry) }
     }
     var page = Page(name: "account_activity", title: "account_activity.title", section: .activity)
-    let dates = web.dates(call.visit)
+    let dates = call.visit.dates(at: service.clock.now)
     page.context["entries"] = .list(
       entries.sorted { $0.at > $1.at }.map { entry in
         .object([
-          "icon": .text(entry.icon), "text": .text(web.pages.text(entry.text, in: language)),
+          "icon": .text(entry.icon), "text": .text(call.visit.text(entry.text)),
           "when": dates.relative(entry.at), "is_warning": .flag(if: entry.isWarning),
           "address": .text(ifPresent: entry.network),
         ])
       })
     if isFull, let last = audited.last {
-      page.context["more"] = .text(web.pages.base + "/account/activity?before=\(last.id)")
+      page.context["more"] = .text(call.visit.pages.base + "/account/activity?before=\(last.id)")
     }
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   /// The last events of an account, the oldest first.
   private func events(of account: AccountID) async throws -> [StoredEvent] {
     var (events, last): ([StoredEvent], EventID) = ([], .zero)
     while events.count < ActivityPageController.limit {
-      let page = try await web.registry.events(after: last, of: account, limit: ActivityPageController.batch)
+      let page = try await service.registry.events(after: last, of: account, limit: ActivityPageController.batch)
       guard let end = page.last else { break }
       events += page
       last = end.id
@@ -76,7 +76,7 @@ struct ActivityPageController: Sendable {
   }
 
   /// `nil` for what the audit log tells, and for what is no news to the person.
-  private func entry(of event: RegistryEvent, _ language: String) async throws -> Entry? {
+  private func entry(of event: RegistryEvent, _ visit: BrowserRequest) async throws -> Entry? {
     let (icon, key): (String, String)
     switch (event.kind, event.reason) {
     case (.sessionRevoked, .signedOut?): (icon, key) = ("sign-out", "signed_out")
@@ -85,11 +85,11 @@ struct ActivityPageController: Sendable {
       (.accountEnabled, _), (.accountPurged, _):
       return nil
     }
-    let device = try await device(of: event.session, language)
+    let device = try await device(of: event.session, visit)
     return Entry(at: event.at, icon: icon, text: PageText("activity.\(key)", ["device": .text(device)]))
   }
 
-  private func entry(of action: AuditedAction, _ language: String) async throws -> Entry? {
+  private func entry(of action: AuditedAction, _ visit: BrowserRequest) async throws -> Entry? {
     let details = (try? JSONDecoder().decode([String: String].self, from: Data(action.details.utf8))) ?? [:]
     let (icon, key, isWarning): (String, String, Bool)
     switch AuditedAction.Kind(rawValue: action.action) {
@@ -125,8 +125,10 @@ struct ActivityPageController: Sendable {
       .keyRetired, .backedUp, .restored, nil:
       return nil
     }
-    let named = details["device"].map { web.pages.sessionName(device: $0, client: details["client"], in: language) }
-    let device = if let named { named } else { try await self.device(of: action.session, language) }
+    let named = details["device"].map {
+      visit.pages.sessionName(device: $0, client: details["client"], in: visit.place.language)
+    }
+    let device = if let named { named } else { try await self.device(of: action.session, visit) }
     let app: PageValue = .object(["name": .text(details["client"] ?? "")])
     let text = PageText(
       "activity.\(key)",
@@ -134,9 +136,9 @@ struct ActivityPageController: Sendable {
     return Entry(at: action.at, icon: icon, text: text, isWarning: isWarning, network: action.network)
   }
 
-  private func device(of session: SessionID?, _ language: String) async throws -> String {
-    guard let session, let row = try await web.registry.storedSession(session) else { return "–" }
-    return web.pages.sessionName(row, in: language)
+  private func device(of session: SessionID?, _ visit: BrowserRequest) async throws -> String {
+    guard let session, let row = try await service.registry.storedSession(session) else { return "–" }
+    return visit.sessionName(row)
   }
 }
 #endif

@@ -10,7 +10,9 @@ import Logging
 struct AuthorizePageController: Sendable {
   let clients: ClientDirectory
   let idTokens: IDTokens
-  let web: WebSessions
+  let browsers: BrowserSessions
+  let signIn: SignInPages
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/oauth/authorize", use: show)
@@ -25,11 +27,11 @@ struct AuthorizePageController: Sendable {
     var visit: BrowserRequest
     /// The session in which the user may answer it; `nil` if the user has to sign in.
     var user: BrowserSession?
-    var standing = WebSessions.Standing.good
+    var standing = SignInPages.Standing.good
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
+    let visit = try await browsers.visit(request, context)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as OAuthError {
       return response(to: fault, visit)
@@ -46,43 +48,43 @@ struct AuthorizePageController: Sendable {
   /// The form of the page; or the request of a client, which may be a form, too (section 3.1.2.1). That comes from another site, without
   /// cookies, so the browser is sent on.
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let form = try await web.form(of: request)
+    let form = try await browsers.form(of: request)
     // The page's own form has the request in its address.
     if form["csrf"] == nil, form["client_id"] != nil {
-      return .seeOther(web.issuer + "/oauth/authorize?" + form.encoded(keeping: AuthorizationRequest.parameters))
+      return .seeOther(service.issuer + "/oauth/authorize?" + form.encoded(keeping: AuthorizationRequest.parameters))
     }
-    let visit = try await web.browserRequest(request, form: form, context, outdated: web.reload)
+    let visit = try await browsers.visit(request, form: form, context, outdated: \.reloadAddress)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as OAuthError {
       return response(to: fault, visit)
     }
     guard !ask.request.signIn.isSilent else { return refuseSilently(ask) }
     // The same page again: its address holds the app's request.
-    let (here, query) = (web.issuer + "/oauth/authorize?", request.uri.query ?? "")
+    let (here, query) = (service.issuer + "/oauth/authorize?", request.uri.query ?? "")
     switch visit.action {
     case _ where visit.signsIn:
-      return try await web.signIn(by: visit, .init(asked: ask.request)) { session in
+      return try await signIn.submit(by: visit, .init(asked: ask.request)) { session in
         here + fresh.proven(query, by: session)
       }
-    case "sign-out": return try await web.signOut(by: visit, backTo: here + query)
+    case "sign-out": return try await browsers.signOut(by: visit, backTo: here + query)
     case "allow":
       guard let user = ask.user else { return signInPage(ask) }
       return try await allow(ask, by: user)
     case "deny": return refuse(ask, "access_denied", "the user did not allow it")
-    default: return web.unknownAction(visit)
+    default: return visit.unknownAction()
     }
   }
 
-  private var fresh: FreshSignIn { FreshSignIn(mint: web.registry.mint) }
+  private var fresh: FreshSignIn { FreshSignIn(mint: service.registry.mint) }
 
   /// Reads the client's request from the address, or from where the client has sent it.
   private func ask(_ request: Request, _ visit: BrowserRequest) async throws -> Ask {
     let query = request.uri.query ?? ""
     let (asked, pushed) = try await authorization(query)
     var user = visit.web
-    var standing = WebSessions.Standing.good
+    var standing = SignInPages.Standing.good
     if let session = user {
-      standing = try await web.standing(
+      standing = try await signIn.standing(
         of: session, for: asked.client, asked.signIn, isForThis: fresh.isProven(query, by: session))
       if case .good = standing {} else { user = nil }
     }
@@ -97,7 +99,7 @@ struct AuthorizePageController: Sendable {
     guard let fields = try? FormFields(Array(query.utf8)),
       let reference = fields["request_uri"].flatMap(PushedReference.secret)
     else { return (try await AuthorizationRequest(query: query, clients: clients), nil) }
-    guard let pushed = try await web.registry.pushedRequest(reference, now: web.clock.now),
+    guard let pushed = try await service.registry.pushedRequest(reference, now: service.clock.now),
       pushed.client == fields["client_id"], let client = clients[pushed.client]
     else {
       throw OAuthError.invalidRequest(
@@ -110,7 +112,7 @@ struct AuthorizePageController: Sendable {
   /// Returns the consent by which the user has allowed the client all of this before, if the response surely reaches it.
   private func remembered(_ asked: AuthorizationRequest, by user: BrowserSession) async throws -> Consent? {
     guard asked.client.isCertain(at: asked.grant.redirectURI) else { return nil }
-    let consent = try await web.registry.consent(of: user.account.id, to: asked.client.id, now: web.clock.now)
+    let consent = try await service.registry.consent(of: user.account.id, to: asked.client.id, now: service.clock.now)
     let scopes = asked.grant.access.scope.split(separator: " ").map(String.init)
     return consent.flatMap { $0.covers(scopes, for: asked.grant.audiences) ? $0 : nil }
   }
@@ -118,10 +120,10 @@ struct AuthorizePageController: Sendable {
   private func allow(
     _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil
   ) async throws -> Response {
-    try await web.service.require(.allowClient, of: AccountService.Owner(user, ask.visit.caller))
+    try await service.require(.allowClient, of: AccountService.Owner(user, ask.visit.caller))
     do throws(RegistryError) {
-      let code = try await web.registry.issueCode(
-        ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: web.clock.now)
+      let code = try await service.registry.issueCode(
+        ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: service.clock.now)
       if !ask.request.leftOut.isEmpty {
         ask.visit.caller.logger.info(
           "Scopes left out that the client may not request",
@@ -135,7 +137,7 @@ struct AuthorizePageController: Sendable {
       guard error == .accountChanged else { throw error }
       var ask = ask
       ask.user = nil
-      return ask.request.signIn.isSilent ? refuseSilently(ask) : web.signInPage(ask.visit, .init(asked: ask.request))
+      return ask.request.signIn.isSilent ? refuseSilently(ask) : signIn.page(ask.visit, .init(asked: ask.request))
     }
   }
 
@@ -143,9 +145,9 @@ struct AuthorizePageController: Sendable {
   /// client asks for (OpenID Connect Core Unmet Authentication Requirements 1.0).
   private func signInPage(_ ask: Ask) -> Response {
     switch ask.standing {
-    case .good: return web.signInPage(ask.visit, .init(asked: ask.request))
-    case .signIn(let notice): return web.signInPage(ask.visit, .init(asked: ask.request), notice: notice)
-    case .setUp: return web.setUpPage(ask.visit)
+    case .good: return signIn.page(ask.visit, .init(asked: ask.request))
+    case .signIn(let notice): return signIn.page(ask.visit, .init(asked: ask.request), notice: notice)
+    case .setUp: return signIn.setUpPage(ask.visit)
     case .unmet:
       return refuse(ask, "unmet_authentication_requirements", "the account has nothing to prove acr_values with")
     }
@@ -172,25 +174,25 @@ struct AuthorizePageController: Sendable {
   }
 
   private func response(to fault: OAuthError, _ visit: BrowserRequest) -> Response {
-    guard let redirect = fault.redirect else { return web.invalidRequest(fault.description ?? "", visit) }
+    guard let redirect = fault.redirect else { return visit.invalidRequest(fault.description ?? "") }
     return back([("error", fault.error), ("error_description", fault.description)], redirect.uri, redirect.state)
   }
 
   private func consentPage(_ asked: AuthorizationRequest, _ user: BrowserSession, _ visit: BrowserRequest) -> Response {
     let account = user.account
-    let app = web.pages.app(asked.client.id, named: asked.client.name, in: visit.place.language)
+    let app = visit.pages.app(asked.client.id, named: asked.client.name, in: visit.place.language)
     var page = Page(
       name: "consent", title: PageText("consent.title", ["app": .object(app)]), leadsTo: asked.grant.redirectURI)
     let origin = Origin(asked.grant.redirectURI)
     let isHere = !asked.client.isCertain(at: asked.grant.redirectURI)
     page.context = [
       "app": .object(app), "person": account.person,
-      "scopes": web.pages.scopes(asked.grant.access.scope, of: account, in: visit.place.language),
+      "scopes": visit.pages.scopes(asked.grant.access.scope, of: account, in: visit.place.language),
       "apis": .list(asked.grant.audiences.map { .text($0) }), "leads_to": isHere ? nil : origin.map { .text($0.host) },
       "on_this_computer": .flag(if: isHere),
       "with_browser": .flag(if: asked.grant.allowed(in: user.row).dependsOnBrowser),
     ]
-    return web.show(page, visit)
+    return visit.show(page)
   }
 }
 #endif

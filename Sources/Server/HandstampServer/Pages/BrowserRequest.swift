@@ -28,6 +28,7 @@ struct BrowserRequest: Sendable {
   var saidByScript: SessionPersistence?
   /// Whether the browser's session is borrowed, or the next one is to be, as an earlier form of the same sign-in said.
   var wasBorrowed: Bool
+  let pages: PageWriter
   /// The language and the address of the page.
   var place: PageReader
   var caller: AccountService.Caller
@@ -86,6 +87,60 @@ struct BrowserRequest: Sendable {
     let form = isFormCookieNew ? [ResponseCookie(name: ResponseCookie.form, value: formCookie)] : []
     guard isBorrowed != wasBorrowed else { return form }
     return form + [ResponseCookie(name: ResponseCookie.borrowed, value: isBorrowed ? "1" : nil)]
+  }
+}
+
+/// Addresses, and what a page answers.
+extension BrowserRequest {
+  /// The address of the page that the request is for.
+  var address: String { pages.issuer + path }
+
+  /// The path of that page below the issuer, and its query, as `?next=` has them.
+  var path: String { String(place.here.dropFirst(pages.base.utf8.count)) }
+
+  /// The page for signing in, which leads back to that of the request.
+  var signInAddress: String { pages.issuer + "/sign-in?next=" + PercentEncoding.encode(path) }
+
+  /// The same page again, for a form of a user whom another tab has signed out. Without the cookie of forms, only the error helps.
+  var reloadAddress: String? { web == nil && !isFormCookieNew ? address : nil }
+
+  func show(_ page: Page) -> Response {
+    var page = page
+    page.cookies += cookies
+    return pages.response(page, to: reader)
+  }
+
+  /// Says that a mail is on its way.
+  func sent(_ name: String, to email: EmailAddress) -> Response {
+    show(
+      .message(
+        name, ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
+        to: [PageAction(text: "common.back_to_sign_in", href: pages.base + "/sign-in", isPrimary: false)]))
+  }
+
+  /// Says that a form has no button of this name.
+  func unknownAction() -> Response {
+    show(.error("form_expired", to: [PageAction(text: "action.try_again", href: place.here)]))
+  }
+
+  /// Says that a client's request cannot be answered.
+  func invalidRequest(_ reason: String) -> Response {
+    show(
+      .error(
+        "request_invalid", reason: reason,
+        to: [PageAction(text: "action.to_account", href: pages.base + "/account", isPrimary: false)]))
+  }
+
+  /// The times on a page.
+  func dates(at now: UnixTime) -> PageDates { PageDates(pages: pages, language: place.language, now: now) }
+
+  func text(_ text: PageText) -> String { pages.text(text, in: place.language) }
+
+  func sessionName(_ row: SessionRow) -> String { pages.sessionName(row, in: place.language) }
+
+  /// The client that asked for a sign-in, in the texts of its pages.
+  func app(_ purpose: SignInPages.Purpose) -> PageValue? {
+    purpose.asked.map { .object(pages.app($0.client.id, named: $0.client.name, in: place.language)) }
   }
 }
 

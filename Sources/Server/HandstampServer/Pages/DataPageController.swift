@@ -6,26 +6,28 @@ import NIOCore
 
 /// `/account/data`: a person takes the stored data along, or deletes the account.
 struct DataPageController: Sendable {
-  let web: WebSessions
+  let owners: OwnerPages
+  let errors: ErrorMapper
+  let service: AccountService
   /// Returns everything that is stored about a person.
   let export: @Sendable (AccountID, AuditActor) async throws -> [UInt8]
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/data") { try await web.withSignedInUser($0, $1) { show($0) } }
-    routes.post("/account/data") { try await web.withSignedInUser($0, $1, download) }
-    routes.get("/account/delete") { try await web.withSignedInUser($0, $1, showDelete) }
-    routes.post("/account/delete") { try await web.withSignedInUser($0, $1, delete) }
+    routes.get("/account/data") { try await owners.withSignedInUser($0, $1) { show($0) } }
+    routes.post("/account/data") { try await owners.withSignedInUser($0, $1, download) }
+    routes.get("/account/delete") { try await owners.withSignedInUser($0, $1, showDelete) }
+    routes.post("/account/delete") { try await owners.withSignedInUser($0, $1, delete) }
   }
 
   private func show(_ call: AccountRequest, notice: PageNotice? = nil) -> Response {
-    web.show(Page(name: "account_data", title: "account_data.title", notice: notice, section: .data), call.visit)
+    call.visit.show(Page(name: "account_data", title: "account_data.title", notice: notice, section: .data))
   }
 
   @concurrent private func download(_ call: AccountRequest) async throws -> Response {
-    guard call.visit.action == "download" else { return web.unknownAction(call.visit) }
+    guard call.visit.action == "download" else { return call.visit.unknownAction() }
     let json: [UInt8]
-    do { json = try await web.service.download(call.owner, by: export) } catch {
-      return show(call, notice: try web.refusal(of: error, call.visit).notice)
+    do { json = try await service.download(call.owner, by: export) } catch {
+      return show(call, notice: try errors.words(for: error, call.visit).notice)
     }
     return Response(
       status: .ok,
@@ -37,8 +39,8 @@ struct DataPageController: Sendable {
 
   @concurrent private func showDelete(_ call: AccountRequest) async throws -> Response {
     // The form has the password, which may be enough.
-    let needed = try await web.service.neededContext(of: call.account)
-    if needed != nil || call.account.passwordHash == nil { try await web.service.require(.delete, of: call.owner) }
+    let needed = try await service.neededContext(of: call.account)
+    if needed != nil || call.account.passwordHash == nil { try await service.require(.delete, of: call.owner) }
     return deletePage(call)
   }
 
@@ -52,11 +54,11 @@ struct DataPageController: Sendable {
         ifPresent: call.visit.form?["typed_email"].map { String($0.prefix(EmailAddress.maxLength)) }),
       "has_password": .flag(if: call.account.passwordHash != nil),
     ]
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   @concurrent private func delete(_ call: AccountRequest) async throws -> Response {
-    guard call.visit.action == "delete" else { return web.unknownAction(call.visit) }
+    guard call.visit.action == "delete" else { return call.visit.unknownAction() }
     let (form, account) = (call.visit.form, call.account)
     let typed = form?["typed_email"].flatMap { EmailAddress(composed: $0) }
     guard typed?.normalized == account.email?.normalized else {
@@ -66,15 +68,15 @@ struct DataPageController: Sendable {
     guard password != nil || account.passwordHash == nil else {
       return deletePage(call, errors: ["password": "field_error.password_missing"])
     }
-    do { try await web.service.delete(call.owner, password: password) } catch {
-      let refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
-      return deletePage(call, errors: refusal.errors, notice: refusal.notice)
+    do { try await service.delete(call.owner, password: password) } catch {
+      let words = try errors.words(for: error, passwordIn: "password", call.visit)
+      return deletePage(call, errors: words.errors, notice: words.notice)
     }
     var visit = call.visit
     visit.web = nil
     var page = Page.message("deleted", to: [])
     page.cookies = ResponseCookie.signedOut
-    return web.show(page, visit)
+    return visit.show(page)
   }
 }
 #endif

@@ -7,7 +7,9 @@ import Logging
 
 /// `/device`: the user types the code shown on another device (RFC 8628 section 3.3).
 struct DevicePageController: Sendable {
-  let web: WebSessions
+  let browsers: BrowserSessions
+  let signIn: SignInPages
+  let service: AccountService
   let deviceCodes: DeviceCodeRateLimiter
   let clients: ClientDirectory
 
@@ -17,23 +19,23 @@ struct DevicePageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
-    guard let user = visit.web else { return web.signInPage(visit) }
+    let visit = try await browsers.visit(request, context)
+    guard let user = visit.web else { return signIn.page(visit) }
     guard let typed = visit.query?["user_code"] else { return codePage(user.account, visit) }
     // The address that the device shows has the code: one step less.
     return try await look(at: typed, user, visit, request.uri.query)
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context, outdated: web.reload)
-    let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
+    let visit = try await browsers.visit(request, context, outdated: \.reloadAddress)
+    let here = service.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
     if visit.signsIn {
-      return try await web.signIn(by: visit, .init()) { session in
-        request.uri.query.map { web.issuer + "/device?" + fresh.proven($0, by: session) } ?? here
+      return try await signIn.submit(by: visit, .init()) { session in
+        request.uri.query.map { service.issuer + "/device?" + fresh.proven($0, by: session) } ?? here
       }
     }
-    if visit.action == "sign-out" { return try await web.signOut(by: visit, backTo: here) }
-    guard let user = visit.web else { return web.signInPage(visit) }
+    if visit.action == "sign-out" { return try await browsers.signOut(by: visit, backTo: here) }
+    guard let user = visit.web else { return signIn.page(visit) }
     let typed = visit.form?["user_code"] ?? ""
     switch visit.action {
     case "look": return try await look(at: typed, user, visit, request.uri.query)
@@ -45,15 +47,16 @@ struct DevicePageController: Sendable {
         return detour
       }
       let allows = visit.action == "allow"
-      try await web.service.require(.allowClient, of: AccountService.Owner(user, visit.caller))
-      guard try await web.registry.answerDevice(showing: code, by: user, allows: allows, now: web.clock.now) else {
+      try await service.require(.allowClient, of: AccountService.Owner(user, visit.caller))
+      guard try await service.registry.answerDevice(showing: code, by: user, allows: allows, now: service.clock.now)
+      else {
         return codePage(user.account, visit, typed: typed, isWrong: true)
       }
-      return web.show(
+      return visit.show(
         .message(
           allows ? "device_allowed" : "device_denied", icon: allows ? "check" : "info",
-          to: [PageAction(text: "action.to_account", href: web.pages.base + "/account", isPrimary: false)]), visit)
-    default: return web.unknownAction(visit)
+          to: [PageAction(text: "action.to_account", href: visit.pages.base + "/account", isPrimary: false)]))
+    default: return visit.unknownAction()
     }
   }
 
@@ -63,21 +66,21 @@ struct DevicePageController: Sendable {
   private func grant(
     _ typed: String, _ user: BrowserSession, _ visit: BrowserRequest
   ) async throws -> (UserCode, DeviceGrant)? {
-    let (account, now) = (user.account.id, web.clock.now)
+    let (account, now) = (user.account.id, service.clock.now)
     // No attempt: nothing can be found by it.
-    guard let code = typed.pasted("user_code", at: web.issuer).flatMap({ UserCode(typed: $0) }) else { return nil }
+    guard let code = typed.pasted("user_code", at: service.issuer).flatMap({ UserCode(typed: $0) }) else { return nil }
     guard deviceCodes.mayGuess(account, now: now) else {
       visit.caller.logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account)"])
       throw ProblemError(
         .tooManyRequests, "rate_limited", "Too many attempts",
         retryAfter: Int(DeviceCodeRateLimiter.window.components.seconds))
     }
-    guard let grant = try await web.registry.device(showing: code, now: now) else { return nil }
+    guard let grant = try await service.registry.device(showing: code, now: now) else { return nil }
     deviceCodes.forgive(account)
     return (code, grant)
   }
 
-  private var fresh: FreshSignIn { FreshSignIn(mint: web.registry.mint) }
+  private var fresh: FreshSignIn { FreshSignIn(mint: service.registry.mint) }
 
   /// Returns the page for a user whose sign-in is not what the device's client asks for, or the operator requires; `nil` if it is.
   private func detour(
@@ -85,16 +88,16 @@ struct DevicePageController: Sendable {
   ) async throws -> Response? {
     let needs = PromptRequirements(maxAge: grant.maxAge, context: grant.access.context)
     let isForThis = query.map { fresh.isProven($0, by: user) } ?? false
-    switch try await web.standing(of: user, for: clients[grant.access.client], needs, isForThis: isForThis) {
+    switch try await signIn.standing(of: user, for: clients[grant.access.client], needs, isForThis: isForThis) {
     case .good: return nil
     // The device only waits; its user can help.
-    case .unmet, .setUp: return web.setUpPage(visit)
+    case .unmet, .setUp: return signIn.setUpPage(visit)
     case .signIn(let notice):
       // The code goes into the address, where it is still known after the sign-in.
       guard visit.query?["user_code"] != nil else {
-        return .seeOther(web.issuer + "/device?user_code=" + code.text)
+        return .seeOther(service.issuer + "/device?user_code=" + code.text)
       }
-      return web.signInPage(visit, notice: notice)
+      return signIn.page(visit, notice: notice)
     }
   }
 
@@ -105,14 +108,14 @@ struct DevicePageController: Sendable {
       return codePage(user.account, visit, typed: typed, isWrong: true)
     }
     if let detour = try await detour(code, grant, user, visit, query) { return detour }
-    let app = web.pages.app(grant.access.client, named: grant.access.clientName, in: visit.place.language)
+    let app = visit.pages.app(grant.access.client, named: grant.access.clientName, in: visit.place.language)
     var page = Page(name: "device_allow", title: PageText("device_allow.title", ["app": .object(app)]))
     page.context = [
       "app": .object(app), "person": user.account.person, "user_code": .text(code.text),
-      "scopes": web.pages.scopes(grant.access.scope, of: user.account, in: visit.place.language),
+      "scopes": visit.pages.scopes(grant.access.scope, of: user.account, in: visit.place.language),
       "with_browser": .flag(if: user.row.isBorrowed),
     ]
-    return web.show(page, visit)
+    return visit.show(page)
   }
 
   private func codePage(
@@ -123,7 +126,7 @@ struct DevicePageController: Sendable {
       "person": account.person, "user_code": .text(ifPresent: typed.map { String($0.prefix(256)) }),
     ]
     if isWrong { page.errors["user_code"] = "field_error.user_code" }
-    return web.show(page, visit)
+    return visit.show(page)
   }
 }
 #endif

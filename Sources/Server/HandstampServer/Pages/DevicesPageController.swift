@@ -7,7 +7,10 @@ import Logging
 
 /// `/account/devices`: where a person is signed in. With script, the list follows what happens.
 struct DevicesPageController: Sendable {
-  let web: WebSessions
+  let owners: OwnerPages
+  let browsers: BrowserSessions
+  let errors: ErrorMapper
+  let service: AccountService
   let heartbeat: Duration
   let streams: EventStreamLimits
   /// How long a stream lasts; browsers reconnect.
@@ -16,34 +19,34 @@ struct DevicesPageController: Sendable {
   private static let screen = 4
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/devices") { try await web.withSignedInUser($0, $1) { try await show($0) } }
-    routes.post("/account/devices") { try await web.withSignedInUser($0, $1, end) }
+    routes.get("/account/devices") { try await owners.withSignedInUser($0, $1) { try await show($0) } }
+    routes.post("/account/devices") { try await owners.withSignedInUser($0, $1, end) }
     routes.get("/account/devices/list", use: list)
     routes.get("/account/devices/events", use: events)
-    routes.get("/account/devices/end") { try await web.withSignedInUser($0, $1) { try await confirmPage($0) } }
-    routes.post("/account/devices/end") { try await web.withSignedInUser($0, $1, endOthers) }
+    routes.get("/account/devices/end") { try await owners.withSignedInUser($0, $1) { try await confirmPage($0) } }
+    routes.post("/account/devices/end") { try await owners.withSignedInUser($0, $1, endOthers) }
   }
 
   private func show(_ call: AccountRequest, notice: PageNotice? = nil) async throws -> Response {
     var page = Page(name: "account_devices", title: "account_devices.title", notice: notice, section: .devices)
     let devices = try await devices(call.user, call.visit)
     page.context = [
-      "live": .text(web.pages.base + "/account/devices/events"),
-      "fragment": .text(web.pages.base + "/account/devices/list"), "devices": .list(devices),
+      "live": .text(call.visit.pages.base + "/account/devices/events"),
+      "fragment": .text(call.visit.pages.base + "/account/devices/list"), "devices": .list(devices),
       "has_others": .flag(if: devices.count > 1), "is_long": .flag(if: devices.count > DevicesPageController.screen),
     ]
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   private func devices(_ user: BrowserSession, _ visit: BrowserRequest) async throws -> [PageValue] {
-    let dates = web.dates(visit)
-    let rows = try await web.registry.sessions(of: user.account.id, now: web.clock.now)
+    let dates = visit.dates(at: service.clock.now)
+    let rows = try await service.registry.sessions(of: user.account.id, now: service.clock.now)
     // This browser comes first.
     let ordered = rows.filter { $0.id == user.row.id } + rows.filter { $0.id != user.row.id }
     func shown(_ row: SessionRow) -> PageContext {
       [
         "id": .text(row.id.rawValue), "icon": .text(row.icon),
-        "name": .text(name(row, visit)),
+        "name": .text(visit.sessionName(row)),
         "is_current": .flag(if: row.id == user.row.id), "seen": dates.relative(row.lastSeenAt),
         "signed_in": dates.relative(row.createdAt),
       ]
@@ -65,50 +68,47 @@ struct DevicesPageController: Sendable {
     }
   }
 
-  private func name(_ row: SessionRow, _ visit: BrowserRequest) -> String {
-    web.pages.sessionName(row, in: visit.place.language)
-  }
-
   /// The list alone, for the page's script.
   @concurrent func list(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, isSeen: false, context)
+    let visit = try await browsers.visit(request, isSeen: false, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     var page = Page(name: "devices_list", title: "account_devices.title")
     page.context["devices"] = .list(try await devices(user, visit))
-    return web.pages.fragment(page, to: visit.reader)
+    return visit.pages.fragment(page, to: visit.reader)
   }
 
   /// The account's events, for the page's script.
   @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let newest = try await web.registry.lastEventID()
-    let visit = try await web.browserRequest(request, isSeen: false, context)
+    let newest = try await service.registry.lastEventID()
+    let visit = try await browsers.visit(request, isSeen: false, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     let session = AuthenticatedSession(
       account: user.account.id, id: user.row.id,
-      tokenExpiresAt: web.clock.now.advanced(by: DevicesPageController.longest))
+      tokenExpiresAt: service.clock.now.advanced(by: DevicesPageController.longest))
     let last = request.headers[.lastEventID].flatMap { Int64($0) }.map { min(EventID(rawValue: max(0, $0)), newest) }
     let stream = EventStream(
       session: session, cursor: last ?? newest, longest: DevicesPageController.longest, heartbeat: heartbeat,
-      registry: web.registry, place: try web.recorder.place(for: session, within: streams), channel: context.channel,
-      metrics: web.recorder.metrics)
+      registry: service.registry, place: try service.recorder.place(for: session, within: streams),
+      channel: context.channel,
+      metrics: service.recorder.metrics)
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
 
   @concurrent private func end(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "end", let id = call.visit.form?["session"].map({ SessionID($0) }) else {
-      return web.unknownAction(call.visit)
+      return call.visit.unknownAction()
     }
-    let (isSingle, seen) = (call.visit.form?["single"] != nil, try await web.service.group(of: id, call.owner))
+    let (isSingle, seen) = (call.visit.form?["single"] != nil, try await service.group(of: id, call.owner))
     var ended: [SessionRow] = []
     do {
-      ended = try await web.service.end(
+      ended = try await service.end(
         id, with: isSingle ? [] : seen, by: call.owner, password: call.visit.form?.password("password"))
     } catch RegistryError.notFound {
       // Someone else's, or deleted: the list shows what is left.
     } catch AccountError.reauthenticationRequired {
       // The page for that goes back to its own address, so that address says what the proof is for.
       let session = "?session=" + PercentEncoding.encode(id.rawValue) + (isSingle ? "&single=yes" : "")
-      return .seeOther(web.issuer + "/account/devices/end" + session)
+      return .seeOther(service.issuer + "/account/devices/end" + session)
     } catch { return try await confirmPage(call, after: error) }
     return try await show(call, notice: notice(of: ended, among: seen, isSingle: isSingle, call.visit))
   }
@@ -123,8 +123,8 @@ struct DevicesPageController: Sendable {
     guard let first = named.first ?? ended.first else { return nil }
     var apps: [String] = []
     for row in ended where row.client != nil && row.id != first.id && !named.contains(row) {
-      let app = name(row, visit)
-      if !apps.contains(app), !row.isForgotten(at: web.clock.now) { apps.append(app) }
+      let app = visit.sessionName(row)
+      if !apps.contains(app), !row.isForgotten(at: service.clock.now) { apps.append(app) }
     }
     let isOneOfMany = isSingle && seen.count > 1
     let count = isOneOfMany ? seen.count : named.count
@@ -133,7 +133,7 @@ struct DevicesPageController: Sendable {
       PageText(
         key,
         [
-          "name": .text(name(first, visit)), "count": .text(String(count)),
+          "name": .text(visit.sessionName(first)), "count": .text(String(count)),
           "apps": .text(ifPresent: apps.joined(separator: ", ")),
         ]))
   }
@@ -145,29 +145,29 @@ struct DevicesPageController: Sendable {
   private func confirmPage(_ call: AccountRequest, after error: (any Error)? = nil) async throws -> Response {
     let fields = call.visit.form ?? call.visit.query
     let session = fields?["session"].map { SessionID($0) }
-    let asks = try await !web.service.isAllowed(.endDevices, to: call.owner)
-    if asks, try await !web.service.hasApp(call.account) { try await web.service.require(.endDevices, of: call.owner) }
-    let refusal = try error.map { try web.refusal(of: $0, passwordIn: "password", call.visit) } ?? .init()
+    let asks = try await !service.isAllowed(.endDevices, to: call.owner)
+    if asks, try await !service.hasApp(call.account) { try await service.require(.endDevices, of: call.owner) }
+    let words = try error.map { try errors.words(for: $0, passwordIn: "password", call.visit) } ?? .init()
     let isSingle = session != nil && fields?["single"] != nil
     let group =
-      if let session, !isSingle { try await web.service.group(of: session, call.owner) } else {
-        try await web.registry.sessions(of: call.account.id, now: web.clock.now).filter {
+      if let session, !isSingle { try await service.group(of: session, call.owner) } else {
+        try await service.registry.sessions(of: call.account.id, now: service.clock.now).filter {
           session == nil || $0.id == session
         }
       }
     let named = group.filter { $0.id != call.user.row.id }
     // It has ended, or is this browser's own.
-    guard session == nil || !named.isEmpty else { return .seeOther(web.issuer + "/account/devices") }
-    let clients = try await session == nil ? [] : web.registry.clients(endingWith: named, now: web.clock.now)
+    guard session == nil || !named.isEmpty else { return .seeOther(service.issuer + "/account/devices") }
+    let clients = try await session == nil ? [] : service.registry.clients(endingWith: named, now: service.clock.now)
     var page = Page(
       name: "confirm_end", title: session == nil ? "confirm_end.title" : title(for: named),
-      status: refusal.status, errors: refusal.errors, notice: refusal.notice, section: .devices)
+      status: words.status, errors: words.errors, notice: words.notice, section: .devices)
     page.context = [
       "others": .list(
         SessionGroup.groups(of: named + clients, current: call.user.row.id).compactMap { group in
           group.rows.first.map {
             .object([
-              "icon": .text($0.icon), "name": .text(name($0, call.visit)),
+              "icon": .text($0.icon), "name": .text(call.visit.sessionName($0)),
               "count": .text(ifPresent: group.rows.count > 1 ? String(group.rows.count) : nil),
             ])
           }
@@ -176,7 +176,7 @@ struct DevicesPageController: Sendable {
       "all": .flag(if: named.count > 1), "has_password": .flag(if: asks),
       "email": .text(ifPresent: asks ? call.account.email?.typed : nil),
     ]
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   private func title(for rows: [SessionRow]) -> PageText {
@@ -185,9 +185,9 @@ struct DevicesPageController: Sendable {
   }
 
   @concurrent private func endOthers(_ call: AccountRequest) async throws -> Response {
-    guard call.visit.action == "end-others" else { return web.unknownAction(call.visit) }
+    guard call.visit.action == "end-others" else { return call.visit.unknownAction() }
     do {
-      try await web.service.endAll(
+      try await service.endAll(
         by: call.owner, keepingOwn: true, password: call.visit.form?.password("password"))
     } catch AccountError.reauthenticationRequired { return try await confirmPage(call) } catch {
       return try await confirmPage(call, after: error)

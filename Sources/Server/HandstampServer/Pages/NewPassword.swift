@@ -2,11 +2,11 @@
 import HandstampCore
 import HandstampRegistry
 
-extension PasswordPolicy {
+extension PasswordPolicy.Weakness {
   /// The words beside the field of a new password.
-  func text(of weakness: Weakness) -> PageText {
-    switch weakness {
-    case .tooShort: PageText("field_error.password_short", ["password_least": .text(String(minimumLength))])
+  func text(least: Int) -> PageText {
+    switch self {
+    case .tooShort: PageText("field_error.password_short", ["password_least": .text(String(least))])
     case .tooLong: PageText("field_error.password_long", ["most": .text(String(PasswordPolicy.most))])
     case .common: "field_error.password_common"
     case .context: "field_error.password_context"
@@ -14,7 +14,9 @@ extension PasswordPolicy {
     case .uncheckable: "field_error.password_uncheckable"
     }
   }
+}
 
+extension PasswordPolicy {
   /// The least length, for a page.
   var shownLeast: PageValue { .text(String(minimumLength)) }
 }

@@ -5,8 +5,9 @@ import Hummingbird
 
 /// `/forgot-password` and `/reset-password`: a person who has forgotten the password sets a new one by a mailed link.
 struct PasswordPageController: Sendable {
-  let web: WebSessions
-  private var service: AccountService { web.service }
+  let browsers: BrowserSessions
+  let errors: ErrorMapper
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/forgot-password", use: showForgot)
@@ -16,25 +17,25 @@ struct PasswordPageController: Sendable {
   }
 
   @concurrent func showForgot(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    try web.requireMail()
-    let visit = try await web.browserRequest(request, context)
+    try service.requireMail()
+    let visit = try await browsers.visit(request, context)
     return forgotPage(visit, typed: visit.account?.email?.typed)
   }
 
   /// Answers every address alike.
   @concurrent func send(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    try web.requireMail()
-    let visit = try await web.browserRequest(request, context)
+    try service.requireMail()
+    let visit = try await browsers.visit(request, context)
     let typed = visit.form?["email"]
-    guard visit.action == "send" else { return web.unknownAction(visit) }
+    guard visit.action == "send" else { return visit.unknownAction() }
     switch TypedAddress(typed) {
     case .bad(let error): return forgotPage(visit, typed: typed, error: error)
     case .good(let email):
       do { try await service.requestReset(of: email, by: visit.caller) } catch {
-        let refusal = try web.refusal(of: error, visit)
-        return forgotPage(visit, typed: typed, notice: refusal.notice, status: refusal.status)
+        let words = try errors.words(for: error, visit)
+        return forgotPage(visit, typed: typed, notice: words.notice, status: words.status)
       }
-      return web.sent("forgot_sent", to: email, visit)
+      return visit.sent("forgot_sent", to: email)
     }
   }
 
@@ -45,37 +46,37 @@ struct PasswordPageController: Sendable {
     var page = Page(name: "forgot", title: "forgot.title", status: status, notice: notice)
     page.context["email"] = .text(ifPresent: typed.map { String($0.prefix(EmailAddress.maxLength)) })
     if let error { page.errors["email"] = error }
-    return web.show(page, visit)
+    return visit.show(page)
   }
 
   /// A link must change nothing when it is merely opened: mail programs open links, too.
   @concurrent func showReset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    try web.requireMail()
-    let visit = try await web.browserRequest(request, context)
+    try service.requireMail()
+    let visit = try await browsers.visit(request, context)
     let text = visit.query?["token"] ?? ""
     let account = try await service.account(forResetToken: Secret(text), visit.caller)
     return try await resetPage(visit, text, account)
   }
 
   @concurrent func reset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    try web.requireMail()
-    let visit = try await web.browserRequest(request, context)
-    guard visit.action == "reset" else { return web.unknownAction(visit) }
+    try service.requireMail()
+    let visit = try await browsers.visit(request, context)
+    guard visit.action == "reset" else { return visit.unknownAction() }
     let text = visit.form?["token"] ?? ""
     var errors: [String: PageText] = ["new_password": "field_error.password_missing"]
     if let password = visit.form?.password("new_password") {
       do {
         try await service.resetPassword(
           with: Secret(text), to: password, keepingOthers: visit.form?["keep_passkeys"] != nil, by: visit.caller)
-        return web.show(
-          .message("reset_done", to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in")]), visit)
+        return visit.show(
+          .message("reset_done", to: [PageAction(text: "action.sign_in", href: visit.pages.base + "/sign-in")]))
       } catch RegistryError.oneTimeTokenInvalid {
         return try await resetPage(visit, text, nil)
       } catch {
-        let refusal = try web.refusal(of: error, visit)
+        let words = try self.errors.words(for: error, visit)
         // Busy, or too many attempts: a page of its own says so.
-        guard refusal.notice == nil else { throw error }
-        errors = refusal.errors
+        guard words.notice == nil else { throw error }
+        errors = words.errors
       }
     }
     return try await resetPage(
@@ -99,7 +100,7 @@ struct PasswordPageController: Sendable {
     } else {
       page.status = .badRequest
     }
-    return web.show(page, visit)
+    return visit.show(page)
   }
 
   /// Names what a reset removes, for the person who knows whether a stranger has made it.
@@ -108,12 +109,12 @@ struct PasswordPageController: Sendable {
   private func addWaysIn(
     to page: inout Page, of account: AccountRecord, takingAll: Bool, _ visit: BrowserRequest
   ) async throws {
-    let dates = web.dates(visit)
+    let dates = visit.dates(at: service.clock.now)
     let keeps = takingAll ? false : try await service.keepsFactors(account)
-    let app = takingAll ? try await web.registry.totp(of: account.id) : nil
-    let passkeys = keeps ? [] : try await web.registry.passkeys(of: account.id)
-    let codes = keeps ? 0 : try await web.registry.recoveryCodesLeft(of: account.id)
-    let identities = try await web.registry.identities(of: account)
+    let app = takingAll ? try await service.registry.totp(of: account.id) : nil
+    let passkeys = keeps ? [] : try await service.registry.passkeys(of: account.id)
+    let codes = keeps ? 0 : try await service.registry.recoveryCodesLeft(of: account.id)
+    let identities = try await service.registry.identities(of: account)
     guard !passkeys.isEmpty || !identities.isEmpty || codes > 0 || app != nil else { return }
     page.context["ways_in"] = .flag
     page.context["may_keep"] = .flag(if: !takingAll)

@@ -7,13 +7,18 @@ import Hummingbird
 
 /// `/account/security`: how a person signs in. `/account/confirm`: a mailed link by which a person proves to be the owner.
 struct SecurityPageController: Sendable {
-  let web: WebSessions
+  let owners: OwnerPages
+  let browsers: BrowserSessions
+  let errors: ErrorMapper
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/security") { try await web.withSignedInUser($0, $1, recovering: true) { try await show($0) } }
-    routes.post("/account/security") { try await web.withSignedInUser($0, $1, recovering: true, change) }
-    routes.get("/account/confirm") { try await web.withSignedInUser($0, $1, web.ownerPage) }
-    routes.post("/account/confirm") { try await web.withSignedInUser($0, $1, web.proveOwner) }
+    routes.get("/account/security") {
+      try await owners.withSignedInUser($0, $1, recovering: true) { try await show($0) }
+    }
+    routes.post("/account/security") { try await owners.withSignedInUser($0, $1, recovering: true, change) }
+    routes.get("/account/confirm") { try await owners.withSignedInUser($0, $1) { owners.ownerPage($0) } }
+    routes.post("/account/confirm") { try await owners.withSignedInUser($0, $1, owners.proveOwner) }
     routes.post("/account/passkey/options", use: options)
   }
 
@@ -27,37 +32,37 @@ struct SecurityPageController: Sendable {
       section: .security)
     page.context = [
       "email": .text(account.email?.typed ?? ""), "has_password": .flag(if: account.passwordHash != nil),
-      "password_changed": account.credentialsChangedAt.map { web.dates(call.visit).relative($0) },
-      "password_least": web.service.policy.shownLeast,
+      "password_changed": account.credentialsChangedAt.map { call.visit.dates(at: service.clock.now).relative($0) },
+      "password_least": service.policy.shownLeast,
       "password_locked": .flag(if: try await isLocked(call)), "recovering": .flag(if: call.user.isRecovering),
       // The passkey would stay on a device of another person.
       "offers_passkey": .flag(if: !call.user.row.isBorrowed),
     ]
     try await addIdentities(to: &page, call)
-    if let passkeys = web.passkeys { try await addPasskeys(of: passkeys.domain, to: &page, call, codes) }
-    if web.passkeys != nil, account.email != nil {
-      let totp = try await web.registry.totp(of: account.id)
-      let dates = web.dates(call.visit)
+    if let passkeys = service.passkeys { try await addPasskeys(of: passkeys.domain, to: &page, call, codes) }
+    if service.passkeys != nil, account.email != nil {
+      let totp = try await service.registry.totp(of: account.id)
+      let dates = call.visit.dates(at: service.clock.now)
       page.context["totp_on"] = .flag(if: totp != nil || account.passwordHash != nil)
       page.context["totp"] = totp.map { totp in
         .object(["created": dates.relative(totp.createdAt), "used": totp.lastUsedAt.map { dates.relative($0) }])
       }
     }
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   /// Whether more than the password has to be proved before it is changed.
   private func isLocked(_ call: AccountRequest) async throws -> Bool {
-    guard try await web.service.neededContext(of: call.account) != nil else { return call.user.isRecovering }
-    return try await !web.service.isAllowed(.changePassword, to: call.owner)
+    guard try await service.neededContext(of: call.account) != nil else { return call.user.isRecovering }
+    return try await !service.isAllowed(.changePassword, to: call.owner)
   }
 
   private func addPasskeys(
     of domain: String, to page: inout Page, _ call: AccountRequest, _ codes: [RecoveryCode]
   ) async throws {
-    let (user, dates) = (try PasskeyService.user(of: call.account), web.dates(call.visit))
-    let passkeys = try await web.registry.passkeys(of: call.account.id)
-    let left = try await web.registry.recoveryCodesLeft(of: call.account.id)
+    let (user, dates) = (try PasskeyService.user(of: call.account), call.visit.dates(at: service.clock.now))
+    let passkeys = try await service.registry.passkeys(of: call.account.id)
+    let left = try await service.registry.recoveryCodesLeft(of: call.account.id)
     // The script tells the browser's password manager which passkeys are left.
     page.context["passkeys_on"] = .object([
       "domain": .text(domain), "user": .text(user.handle.text), "user_name": .text(user.name),
@@ -70,7 +75,7 @@ struct SecurityPageController: Sendable {
           "used": passkey.lastUsedAt.map { dates.relative($0) },
         ])
       })
-    page.context["passkeys_locked"] = .flag(if: try await !web.service.isAllowed(.addPasskey, to: call.owner))
+    page.context["passkeys_locked"] = .flag(if: try await !service.isAllowed(.addPasskey, to: call.owner))
     page.context["can_remove_password"] = .flag(if: call.account.passwordHash != nil && !passkeys.isEmpty)
     page.context["recovery_on"] = .flag
     page.context["codes_left"] = .text(ifPresent: left > 0 ? String(left) : nil)
@@ -78,10 +83,12 @@ struct SecurityPageController: Sendable {
   }
 
   private func addIdentities(to page: inout Page, _ call: AccountRequest) async throws {
-    let (linked, dates) = (try await web.registry.identities(of: call.account), web.dates(call.visit))
-    guard !linked.isEmpty || !web.service.providers.isEmpty else { return }
+    let (linked, dates) = (
+      try await service.registry.identities(of: call.account), call.visit.dates(at: service.clock.now)
+    )
+    guard !linked.isEmpty || !service.providers.isEmpty else { return }
     let names = Dictionary(
-      web.service.providers.map { ($0.provider.id, $0.provider.name) }, uniquingKeysWith: { first, _ in first })
+      service.providers.map { ($0.provider.id, $0.provider.name) }, uniquingKeysWith: { first, _ in first })
     page.context["identities_on"] = .flag
     page.context["identities"] = .list(
       linked.map { link in
@@ -91,7 +98,7 @@ struct SecurityPageController: Sendable {
           "used": link.lastUsedAt.map { dates.relative($0) },
         ])
       })
-    page.context["buttons"] = web.buttons()
+    page.context["buttons"] = ProviderPages(service: service).buttons(call.visit.pages)
     // Set by the way back from the provider.
     if page.notice == nil, let id = call.visit.query?["linked"], linked.contains(where: { $0.provider == id }) {
       page.notice = .good("notice.identity_linked")
@@ -104,34 +111,35 @@ struct SecurityPageController: Sendable {
     case "change-password" where hasPassword, "set-password" where !hasPassword:
       return try await setPassword(call, isFirst: !hasPassword)
     case "unlock":
-      try await web.service.require(.changePassword, of: call.owner)
-      return .seeOther(web.issuer + "/account/security")
+      try await service.require(.changePassword, of: call.owner)
+      return .seeOther(service.issuer + "/account/security")
     case "link":
-      try await web.service.require(.link, of: call.owner)
-      return try await web.leave(call.visit, .link, next: "/account/security", isFresh: true)
+      try await service.require(.link, of: call.owner)
+      return try await ProviderPages(service: service).leave(
+        call.visit, .link, next: "/account/security", isFresh: true)
     case "unlink":
-      switch try await web.service.unlink(call.visit.form?["identity"] ?? "", of: call.owner) {
+      switch try await service.unlink(call.visit.form?["identity"] ?? "", of: call.owner) {
       case .done: return try await changed(call, notice: .good("notice.identity_unlinked"))
       case .isLast: return try await show(call, notice: .warning("notice.identity_last"))
       // Removed in another window: the list shows what is left.
       case .taken, .tooMany, .unknown: return try await show(call)
       }
     case "add-passkey", "remove-passkey", "remove-password", "make-codes":
-      guard web.passkeys != nil else { return web.unknownAction(call.visit) }
+      guard service.passkeys != nil else { return call.visit.unknownAction() }
       return try await changePasskeys(call)
     case "add-totp", "confirm-totp", "remove-totp": return try await changeTOTP(call)
-    default: return web.unknownAction(call.visit)
+    default: return call.visit.unknownAction()
     }
   }
 
   private func changeTOTP(_ call: AccountRequest) async throws -> Response {
-    let (service, form) = (web.service, call.visit.form)
+    let form = call.visit.form
     switch call.visit.action {
     case "add-totp": return try showTOTP(try await service.newTOTP(of: call.owner), call)
     case "confirm-totp":
       try await service.require(.addApp, of: call.owner)
       let sealed = form?["setup"] ?? ""
-      guard let setup = try web.registry.totpSetup(sealed, in: call.owner.session, now: web.clock.now) else {
+      guard let setup = try service.registry.totpSetup(sealed, in: call.owner.session, now: service.clock.now) else {
         return try await show(call, notice: .warning("notice.totp_expired"))
       }
       do {
@@ -139,12 +147,12 @@ struct SecurityPageController: Sendable {
           return try showTOTP(setup, call, error: "field_error.code_wrong")
         }
       } catch {
-        return try showTOTP(setup, call, notice: try web.refusal(of: error, call.visit).notice)
+        return try showTOTP(setup, call, notice: try errors.words(for: error, call.visit).notice)
       }
       // A lost device must not be the end of the account.
       var call = call
-      if let account = try await web.registry.account(call.account.id) { call.user.account = account }
-      let left = try await web.registry.recoveryCodesLeft(of: call.account.id)
+      if let account = try await service.registry.account(call.account.id) { call.user.account = account }
+      let left = try await service.registry.recoveryCodesLeft(of: call.account.id)
       let codes = left > 0 ? [] : try await service.newRecoveryCodes(of: call.owner, in: call.user)
       return try await show(call, notice: .good("notice.totp_added"), codes: codes)
     default:
@@ -158,7 +166,9 @@ struct SecurityPageController: Sendable {
     _ setup: TOTPSetup, _ call: AccountRequest, error: PageText? = nil, notice: PageNotice? = nil
   ) throws -> Response {
     var page = Page(name: "account_totp", title: "account_totp.title", notice: notice, section: .security)
-    let uri = setup.secret.uri(issuer: web.pages.siteName, name: call.account.email?.typed ?? "").withExposed { $0 }
+    let uri = setup.secret.uri(issuer: call.visit.pages.siteName, name: call.account.email?.typed ?? "").withExposed {
+      $0
+    }
     page.context = [
       "uri": .text(uri), "setup": .text(setup.sealed),
       // In groups, for people who type it.
@@ -170,7 +180,7 @@ struct SecurityPageController: Sendable {
       "qr": QRCode(Array(uri.utf8)).map { .text($0.svg) },
     ]
     if let error { page.errors["code"] = error }
-    return web.show(page, call.visit)
+    return call.visit.show(page)
   }
 
   private func setPassword(_ call: AccountRequest, isFirst: Bool) async throws -> Response {
@@ -181,16 +191,16 @@ struct SecurityPageController: Sendable {
     let endsOthers = form?["end_others"] != nil
     do {
       if isFirst {
-        try await web.service.setFirstPassword(of: call.owner, to: new, endingOthers: endsOthers)
+        try await service.setFirstPassword(of: call.owner, to: new, endingOthers: endsOthers)
       } else {
         guard let current = form?.password("current_password") else {
           return try await show(call, errors: ["current_password": "field_error.password_missing"])
         }
-        try await web.service.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
+        try await service.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
       }
     } catch {
-      let refusal = try web.refusal(of: error, call.visit)
-      return try await show(call, errors: refusal.errors, notice: refusal.notice)
+      let words = try errors.words(for: error, call.visit)
+      return try await show(call, errors: words.errors, notice: words.notice)
     }
     let text: PageText =
       isFirst ? "notice.password_set" : endsOthers ? "notice.password_changed_ended" : "notice.password_changed"
@@ -198,14 +208,14 @@ struct SecurityPageController: Sendable {
   }
 
   private func changePasskeys(_ call: AccountRequest) async throws -> Response {
-    let (service, form) = (web.service, call.visit.form)
+    let form = call.visit.form
     switch call.visit.action {
     case "add-passkey":
       do {
         try await service.addPasskey(
           form?["passkey"] ?? "", boundTo: call.visit.token, orNamed: call.visit.name, of: call.owner)
       } catch {
-        return try await show(call, notice: try web.refusal(of: error, call.visit).notice)
+        return try await show(call, notice: try errors.words(for: error, call.visit).notice)
       }
       return try await changed(call, notice: .good("notice.passkey_added"))
     case "remove-passkey":
@@ -225,16 +235,16 @@ struct SecurityPageController: Sendable {
   /// Shows the page after the account has changed.
   private func changed(_ call: AccountRequest, notice: PageNotice?) async throws -> Response {
     var call = call
-    if let account = try await web.registry.account(call.account.id) { call.user.account = account }
+    if let account = try await service.registry.account(call.account.id) { call.user.account = account }
     return try await show(call, notice: notice)
   }
 
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
   @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.scriptRequest(request, context)
+    let visit = try await browsers.scriptRequest(request, context)
     guard let user = visit.web ?? visit.recovering else { return Response(status: .unauthorized) }
     let owner = AccountService.Owner(user, visit.caller)
-    return .json(try await web.service.passkeyOptions(boundTo: visit.token, of: owner))
+    return .json(try await service.passkeyOptions(boundTo: visit.token, of: owner))
   }
 }
 #endif

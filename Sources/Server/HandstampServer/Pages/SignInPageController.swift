@@ -5,7 +5,9 @@ import Hummingbird
 
 /// `/sign-in` and `/sign-out`, for people who come from no other page, and the options that the script of sign-in forms asks for.
 struct SignInPageController: Sendable {
-  let web: WebSessions
+  let browsers: BrowserSessions
+  let signIn: SignInPages
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts own: some RouterMethods<Context>
@@ -15,36 +17,36 @@ struct SignInPageController: Sendable {
     own.post("/passkey/options", use: passkeyOptions)
     routes.post("/sign-out", use: signOut)
     // Which asks, or says that it is done.
-    routes.get("/sign-out") { _, _ in Response.seeOther(web.issuer + "/oauth/logout") }
+    routes.get("/sign-out") { _, _ in Response.seeOther(service.issuer + "/oauth/logout") }
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
+    let visit = try await browsers.visit(request, context)
     let next = NextPage(visit.query?["next"])
-    guard visit.web == nil else { return .seeOther(web.issuer + next.path) }
-    return web.signInPage(visit, .init(next: next.asked))
+    guard visit.web == nil else { return .seeOther(service.issuer + next.path) }
+    return signIn.page(visit, .init(next: next.asked))
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context) {
-      $0.web == nil ? web.reload($0) : web.issuer + NextPage($0.query?["next"]).path
+    let visit = try await browsers.visit(request, context) {
+      $0.web == nil ? $0.reloadAddress : service.issuer + NextPage($0.query?["next"]).path
     }
     let next = NextPage(visit.query?["next"])
-    guard visit.signsIn else { return web.unknownAction(visit) }
-    return try await web.signIn(by: visit, .init(next: next.asked)) { _ in web.issuer + next.path }
+    guard visit.signsIn else { return visit.unknownAction() }
+    return try await signIn.submit(by: visit, .init(next: next.asked)) { _ in service.issuer + next.path }
   }
 
   /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
   @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.scriptRequest(request, context)
-    guard let passkeys = web.passkeys else { throw AccountError.notOffered(.passkeys) }
+    let visit = try await browsers.scriptRequest(request, context)
+    guard let passkeys = service.passkeys else { throw AccountError.notOffered(.passkeys) }
     return .json(try passkeys.requestOptions(boundTo: visit.token))
   }
 
   @concurrent func signOut(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let done = web.issuer + "/oauth/logout"
-    let visit = try await web.browserRequest(request, context) { $0.web == nil ? done : nil }
-    return try await web.signOut(by: visit, backTo: done)
+    let done = service.issuer + "/oauth/logout"
+    let visit = try await browsers.visit(request, context) { $0.web == nil ? done : nil }
+    return try await browsers.signOut(by: visit, backTo: done)
   }
 }
 

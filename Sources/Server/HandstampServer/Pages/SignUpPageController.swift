@@ -6,8 +6,9 @@ import Hummingbird
 
 /// `/sign-up`: a person creates an account. Where addresses are confirmed, a mailed link leads on.
 struct SignUpPageController: Sendable {
-  let web: WebSessions
-  private var service: AccountService { web.service }
+  let browsers: BrowserSessions
+  let errors: ErrorMapper
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/sign-up", use: show)
@@ -20,16 +21,16 @@ struct SignUpPageController: Sendable {
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try service.requireOpen()
-    return signUpPage(try await web.browserRequest(request, context))
+    return signUpPage(try await browsers.visit(request, context))
   }
 
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
+    let visit = try await browsers.visit(request, context)
     if visit.action == "provider" {
       let next = NextPage(visit.query?["next"]).path
-      return try await web.signInElsewhere(by: visit, .init(next: next))
+      return try await ProviderPages(service: service).signIn(by: visit, .init(next: next))
     }
-    guard visit.action == "sign-up" else { return web.unknownAction(visit) }
+    guard visit.action == "sign-up" else { return visit.unknownAction() }
     var errors: [String: PageText] = [:]
     let name = visit.form?["name"] ?? ""
     if !name.isShown { errors["name"] = "field_error.name_missing" }
@@ -45,17 +46,17 @@ struct SignUpPageController: Sendable {
     if !isConfirmed, password == nil { errors["new_password"] = "field_error.password_missing" }
     guard errors.isEmpty, let address else { return signUpPage(visit, errors) }
     do {
-      let new = NewAccount(email: address, username: name, password: password, session: web.start(visit))
+      let new = NewAccount(email: address, username: name, password: password, session: browsers.start(visit))
       switch try await service.signUp(new, by: visit.caller) {
-      case .confirmationSent: return web.sent("sign_up_sent", to: address, visit)
+      case .confirmationSent: return visit.sent("sign_up_sent", to: address)
       case .session(let new):
-        return web.redirect(
-          to: web.issuer + NextPage(visit.query?["next"]).path,
-          with: web.registry.browserSession(of: new.row, new.account), visit)
+        return browsers.redirect(
+          to: service.issuer + NextPage(visit.query?["next"]).path,
+          with: service.registry.browserSession(of: new.row, new.account), visit)
       }
     } catch {
-      let refusal = try web.refusal(of: error, visit)
-      return signUpPage(visit, refusal.errors, notice: refusal.notice, status: refusal.status)
+      let words = try self.errors.words(for: error, visit)
+      return signUpPage(visit, words.errors, notice: words.notice, status: words.status)
     }
   }
 
@@ -67,35 +68,36 @@ struct SignUpPageController: Sendable {
     page.context = [
       "name": .text(ifPresent: visit.form?["name"].map { String($0.prefix(AccountRecord.maxUsername)) }),
       "email": .text(ifPresent: visit.form?["email"].map { String($0.prefix(EmailAddress.maxLength)) }),
-      "buttons": web.buttons(), "password_now": .flag(if: !isConfirmed), "password_least": service.policy.shownLeast,
+      "buttons": ProviderPages(service: service).buttons(visit.pages), "password_now": .flag(if: !isConfirmed),
+      "password_least": service.policy.shownLeast,
       "next": NextPage(visit.query?["next"]).asked.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]
-    return web.show(page, visit)
+    return visit.show(page)
   }
 
   // MARK: The mailed link
 
   @concurrent func showConfirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    try web.requireMail()
-    let visit = try await web.browserRequest(request, context)
+    try service.requireMail()
+    let visit = try await browsers.visit(request, context)
     let text = visit.query?["token"] ?? ""
     let found = try await service.confirmation(by: Secret(text), visit.caller)
     return confirmPage(visit, text, found, isExpired: found == nil)
   }
 
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    try web.requireMail()
-    let visit = try await web.browserRequest(request, context)
+    try service.requireMail()
+    let visit = try await browsers.visit(request, context)
     switch visit.action {
     case "send":
       switch TypedAddress(visit.form?["email"]) {
       case .bad(let error): return confirmPage(visit, "", nil, isExpired: true, errors: ["email": error])
       case .good(let email):
         try await service.resendConfirmation(to: email, by: visit.caller)
-        return web.sent("sign_up_sent", to: email, visit)
+        return visit.sent("sign_up_sent", to: email)
       }
     case "confirm": break
-    default: return web.unknownAction(visit)
+    default: return visit.unknownAction()
     }
     let text = visit.form?["token"] ?? ""
     guard let password = visit.form?.password("new_password") else {
@@ -104,20 +106,20 @@ struct SignUpPageController: Sendable {
         visit, text, found, isExpired: found == nil, errors: ["new_password": "field_error.password_missing"])
     }
     do {
-      let new = try await service.confirm(Secret(text), password: password, web.start(visit), by: visit.caller)
-      return web.redirect(
-        to: web.issuer + "/account", with: web.registry.browserSession(of: new.row, new.account), visit)
+      let new = try await service.confirm(Secret(text), password: password, browsers.start(visit), by: visit.caller)
+      return browsers.redirect(
+        to: service.issuer + "/account", with: service.registry.browserSession(of: new.row, new.account), visit)
     } catch RegistryError.oneTimeTokenInvalid {
       return confirmPage(visit, text, nil, isExpired: true)
     } catch {
-      let refusal = try web.refusal(of: error, visit)
+      let words = try errors.words(for: error, visit)
       // Busy, or too many attempts: the link has not expired.
-      guard refusal.notice == nil else { throw error }
-      guard refusal.errors["new_password"] != nil else {
-        return confirmPage(visit, text, nil, isExpired: true, errors: refusal.errors)
+      guard words.notice == nil else { throw error }
+      guard words.errors["new_password"] != nil else {
+        return confirmPage(visit, text, nil, isExpired: true, errors: words.errors)
       }
       return confirmPage(
-        visit, text, try await service.confirmation(by: Secret(text), visit.caller), errors: refusal.errors)
+        visit, text, try await service.confirmation(by: Secret(text), visit.caller), errors: words.errors)
     }
   }
 
@@ -132,7 +134,7 @@ struct SignUpPageController: Sendable {
       "password_least": service.policy.shownLeast, "expired": .flag(if: isExpired),
     ]
     if isExpired { page.status = .badRequest }
-    return web.show(page, visit)
+    return visit.show(page)
   }
 }
 #endif

@@ -50,7 +50,6 @@ struct PasskeyService: Sendable {
   ///   - place: what the options were bound to.
   ///   - session: the session that the user adds it in.
   ///   - fallback: its name if the model of the authenticator is not known.
-  /// - Throws: ``AccountError/passkey(_:)``, ``RegistryError/accountChanged``.
   func add(
     _ answer: String, boundTo place: String, to account: AccountRecord, in session: SessionID,
     orNamed fallback: String, _ logger: Logger
@@ -93,7 +92,6 @@ struct PasskeyService: Sendable {
   ///   - answer: a reading of `AuthenticationResponseJSON`.
   ///   - account: the account whose owner proves it again; `nil` to find the account.
   ///   - mayRepeat: whether an answer that was used before is verified as well. The caller must then refuse to use it again.
-  /// - Throws: ``AccountError/passkey(_:)``, ``AccountError/disabled``.
   func verify(
     _ answer: String, boundTo browser: String, as account: AccountID?, mayRepeat: Bool, _ logger: Logger
   ) async throws -> CredentialUse {

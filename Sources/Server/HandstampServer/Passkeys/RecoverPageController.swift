@@ -7,7 +7,9 @@ import Hummingbird
 
 /// `/recover`: a person without password and passkey signs in with a recovery code, beside another proof where the account takes two.
 struct RecoverPageController: Sendable {
-  let web: WebSessions
+  let browsers: BrowserSessions
+  let errors: ErrorMapper
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/recover", use: show)
@@ -15,12 +17,12 @@ struct RecoverPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    page(try await web.browserRequest(request, context))
+    page(try await browsers.visit(request, context))
   }
 
   @concurrent func recover(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
-    let (form, service) = (visit.form, web.service)
+    let visit = try await browsers.visit(request, context)
+    let form = visit.form
     let typed = AccountService.TypedRecovery(
       code: form?["recovery_code"] ?? "", email: form?["email"] ?? "", password: form?.password("password"),
       mailed: form?["token"].map { Secret($0) })
@@ -30,25 +32,25 @@ struct RecoverPageController: Sendable {
         guard let email = try await service.mailRecovery(typed, on: visit.browser, visit.caller) else {
           return page(visit, errors: ["recovery_code": "field_error.recovery_code"], status: .unauthorized)
         }
-        return web.sent("owner_sent", to: email, visit)
+        return visit.sent("owner_sent", to: email)
       case "recover":
         let outcome = try await service.verify(typed, on: visit.browser, visit.caller) {
-          try await web.beginOrRenewSession(by: $0, visit)
+          try await browsers.beginOrRenewSession(by: $0, visit)
         }
         switch outcome {
         case .unknown: return page(visit, errors: ["recovery_code": "field_error.recovery_code"], status: .unauthorized)
         case .incomplete(let account): return page(visit, of: account)
         case .done(let new):
           let next = new.isRecovering ? nil : NextPage(visit.query?["next"]).asked
-          return web.redirect(to: web.issuer + (next ?? "/account/security"), with: new, visit)
+          return browsers.redirect(to: service.issuer + (next ?? "/account/security"), with: new, visit)
         }
-      default: return web.unknownAction(visit)
+      default: return visit.unknownAction()
       }
     } catch RegistryError.oneTimeTokenInvalid {
       return page(visit, notice: .warning("recover.link_expired"), status: .badRequest)
     } catch {
-      let refusal = try web.refusal(of: error, passwordIn: "password", visit)
-      return page(visit, errors: refusal.errors, notice: refusal.notice, status: refusal.status)
+      let words = try errors.words(for: error, passwordIn: "password", visit)
+      return page(visit, errors: words.errors, notice: words.notice, status: words.status)
     }
   }
 
@@ -67,11 +69,11 @@ struct RecoverPageController: Sendable {
       "recovery_code": .text(ifPresent: form?["recovery_code"].map { String($0.prefix(64)) }),
       "token": .text(ifPresent: token.map { String($0.prefix(OneTimeToken.maxLength)) }),
       "more": .flag(if: account != nil), "has_password": .flag(if: hasPassword),
-      "mail": .flag(if: account != nil && web.service.outbox.hasMailer),
+      "mail": .flag(if: account != nil && service.outbox.hasMailer),
       "mail_alone": .flag(if: account != nil && !hasPassword),
       "next": next.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]
-    return web.show(page, visit)
+    return visit.show(page)
   }
 }
 #endif

@@ -121,7 +121,7 @@ public struct PasswordPolicy: Sendable, Hashable {
 extension PasswordPolicy {
   /// Checks a password for sign-in: one that no account can have is not worth a hash. Reveals nothing about any account.
   static func check(attempt password: Secret) throws(AccountError) {
-    guard length(of: password) <= most else { throw .passwordTooLong }
+    guard length(of: password) <= most else { throw .invalid(.passwordTooLong) }
   }
 
   /// Checks a new password of a user with that address and name.

@@ -5,7 +5,6 @@ import HandstampSupport
 
 /// Accounts that people have at other providers.
 extension AccountService {
-  /// - Throws: ``AccountError/notOffered(_:)``.
   func provider(_ id: String?) throws(AccountError) -> UpstreamSignIn {
     guard let found = providers.first(where: { $0.provider.id == id }) else { throw .notOffered(.provider) }
     return found
@@ -115,7 +114,6 @@ extension AccountService {
   }
 
   /// - Parameter link: its ``LinkedIdentity/id``.
-  /// - Throws: ``AccountError/reauthenticationRequired(_:)``.
   func unlink(_ link: String, of owner: Owner) async throws -> IdentityChange {
     try await require(.unlink, of: owner)
     let change = try await owned(owner.caller).unlink(

@@ -6,8 +6,9 @@ import Hummingbird
 
 /// `/sign-in/with/{provider}/callback`: a browser comes back from a provider.
 struct ProviderPageController: Sendable {
-  let web: WebSessions
-  private var service: AccountService { web.service }
+  let browsers: BrowserSessions
+  let providers: ProviderPages
+  let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/sign-in/with/:provider/callback", use: finish)
@@ -16,8 +17,8 @@ struct ProviderPageController: Sendable {
   @concurrent func finish(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let id = context.parameters.get("provider")
     guard let provider = service.providers.first(where: { $0.provider.id == id }) else { throw ProblemError.notFound }
-    let visit = try await web.browserRequest(request, context)
-    try web.limits.take(.passwords, from: visit.caller.client, .own)
+    let visit = try await browsers.visit(request, context)
+    try service.limits.take(.passwords, from: visit.caller.client, .own)
     var response = try await answer(request, provider, visit)
     // Unless another attempt has begun.
     if !response.headers[values: .setCookie].contains(where: { $0.hasPrefix(provider.cookie + "=") }) {
@@ -33,23 +34,24 @@ struct ProviderPageController: Sendable {
     do throws(UpstreamError) {
       outcome = try await provider.finish(
         request.uri.query ?? "", attempt: request.cookie(provider.cookie), boundTo: visit.formCookie,
-        at: web.clock.read())
+        at: service.clock.read())
     } catch {
       let context = provider.context(of: request.cookie(provider.cookie), boundTo: visit.formCookie)
       let errand = context.flatMap { PayloadCoding.value(ProviderErrand.self, $0) }
-      return web.refusal(of: error, at: provider.provider, back: errand?.next ?? "/sign-in", visit)
+      return providers.refusal(of: error, at: provider.provider, back: errand?.next ?? "/sign-in", visit)
     }
     guard let errand = PayloadCoding.value(ProviderErrand.self, outcome.context) else {
       throw ProblemError.invalidRequest("The sign-in is of another version of this server.")
     }
     guard errand.isMet(by: outcome.user) else {
-      return web.show(web.failed("provider_stale", at: provider.provider, back: errand.next), visit)
+      return providers.failed("provider_stale", at: provider.provider, back: errand.next, visit)
     }
     do { return try await finish(errand, outcome.user, provider.provider, visit) } catch RegistryError.upstreamEnded
       where outcome.user.askedAt == nil
     {
       // Perhaps by a session there that began before the end, or the provider does not say when: a new sign-in decides.
-      return try await web.leave(visit, to: provider, errand.purpose, next: errand.next, isFresh: false, asks: true)
+      return try await providers.leave(
+        visit, to: provider, errand.purpose, next: errand.next, isFresh: false, asks: true)
     }
   }
 
@@ -60,21 +62,21 @@ struct ProviderPageController: Sendable {
     switch errand.purpose {
     case .signIn:
       new = try await service.admitting(user, at: provider, visit.caller) { use, isNew in
-        let new = try await web.beginOrRenewSession(by: use, visit)
-        if isNew { web.recorder.metrics.update { $0.signUps += 1 } }
+        let new = try await browsers.beginOrRenewSession(by: use, visit)
+        if isNew { service.recorder.metrics.update { $0.signUps += 1 } }
         return new
       }
     case .confirm:
       let owner = try owner(of: errand, visit)
       let use = try await service.owned(visit.caller).credentialUse(
-        by: user.proof(nil, at: web.clock.read()), of: owner.account, now: web.clock.now)
+        by: user.proof(nil, at: service.clock.read()), of: owner.account, now: service.clock.now)
       guard let use else {
-        return web.show(web.failed("provider_other", at: provider, back: errand.next), visit)
+        return providers.failed("provider_other", at: provider, back: errand.next, visit)
       }
-      new = try await web.beginOrRenewSession(by: use, visit)
+      new = try await browsers.beginOrRenewSession(by: use, visit)
     case .link: return try await link(user, to: owner(of: errand, visit), provider, visit)
     }
-    return web.redirect(to: web.issuer + page(errand, after: new), with: new, visit)
+    return browsers.redirect(to: service.issuer + page(errand, after: new), with: new, visit)
   }
 
   /// The signed-in user whose session sent the browser away.
@@ -89,10 +91,10 @@ struct ProviderPageController: Sendable {
     _ user: UpstreamUser, to owner: AccountService.Owner, _ provider: UpstreamProvider, _ visit: BrowserRequest
   ) async throws -> Response {
     switch try await service.link(user, to: owner) {
-    case .done: return .seeOther(web.issuer + "/account/security?linked=\(provider.id)")
-    case .taken: return web.show(web.failed("identity_taken", at: provider, back: "/account/security"), visit)
+    case .done: return .seeOther(service.issuer + "/account/security?linked=\(provider.id)")
+    case .taken: return providers.failed("identity_taken", at: provider, back: "/account/security", visit)
     case .tooMany, .isLast, .unknown:
-      return web.show(web.failed("identity_many", at: provider, back: "/account/security"), visit)
+      return providers.failed("identity_many", at: provider, back: "/account/security", visit)
     }
   }
 
@@ -102,7 +104,7 @@ struct ProviderPageController: Sendable {
       let request = ["/oauth/authorize?", "/device?"].first(where: { errand.next.hasPrefix($0) })
     else { return errand.next }
     let query = String(errand.next.dropFirst(request.count))
-    return request + FreshSignIn(mint: web.registry.mint).proven(query, by: session)
+    return request + FreshSignIn(mint: service.registry.mint).proven(query, by: session)
   }
 }
 #endif

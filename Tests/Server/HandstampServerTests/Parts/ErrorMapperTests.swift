@@ -91,7 +91,7 @@ import Testing
 
   @Test(arguments: [
     (AccountError.wrongCredentials, HTTPResponse.Status.unauthorized, "wrong_credentials"),
-    (.wrongPassword, .forbidden, "wrong_credentials"), (.passwordTooLong, .badRequest, "invalid_request"),
+    (.wrongPassword, .forbidden, "wrong_credentials"), (.invalid(.passwordTooLong), .badRequest, "invalid_request"),
     (.weakPassword(.common, least: 8), .badRequest, "weak_password"),
     (.weakPassword(.uncheckable, least: 8), .serviceUnavailable, "unavailable"),
     (.passkey(.expired), .unauthorized, "passkey_expired"), (.passkey(.tooMany), .conflict, "passkey_limit"),

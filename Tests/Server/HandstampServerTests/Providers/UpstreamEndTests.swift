@@ -229,6 +229,8 @@ import Testing
       up.transport.answer("GET /keys", status: 503, json: "{}")
       let event = up.event(Announcer.event(.sessionRevoked), at: test.clock.now).text()
       #expect(try await test.push(event).status == 503)
+      let line = try #require(test.logs.lines.first { $0.contains("Keys of a provider unavailable") })
+      #expect(line.contains("handstamp.issuer") && line.contains(Announcer.issuer), "names the one that it is about")
       up.transport.answer("GET /keys", json: up.key.jwks)
       test.clock.advance(by: KeySet.pause)
       #expect(try await test.push(event).status == 202)

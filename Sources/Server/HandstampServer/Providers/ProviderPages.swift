@@ -5,13 +5,16 @@ import HandstampRegistry
 import Hummingbird
 import Logging
 
-extension WebSessions {
+/// Leads browsers to other providers.
+struct ProviderPages: Sendable {
+  let service: AccountService
+
   /// The buttons of a page; `nil` if there are none.
   ///
   /// - Parameters:
   ///   - linked: the identities of the user who proves it again, at whose providers that can be; `nil` for all providers.
   ///   - alone: whether they are the only way.
-  func buttons(for linked: [LinkedIdentity]? = nil, alone: Bool = false) -> PageValue? {
+  func buttons(_ pages: PageWriter, for linked: [LinkedIdentity]? = nil, alone: Bool = false) -> PageValue? {
     let rows: [PageValue] = service.providers.map(\.provider).filter { provider in
       linked?.contains { provider.isOf($0) } ?? true
     }.map { provider in
@@ -23,13 +26,11 @@ extension WebSessions {
   }
 
   /// Sends the browser to the provider whose button was pressed on the sign-in page.
-  func signInElsewhere(
-    by visit: BrowserRequest, _ purpose: Purpose
-  ) async throws -> Response {
+  func signIn(by visit: BrowserRequest, _ purpose: SignInPages.Purpose) async throws -> Response {
     let confirms = purpose.cancel != nil && visit.account != nil
     return try await leave(
       visit, confirms ? .confirm : .signIn,
-      next: purpose.next ?? path(of: visit),
+      next: purpose.next ?? visit.path,
       // A signed-in user is asked only if that sign-in is not enough.
       isFresh: confirms || visit.web != nil || purpose.asked?.signIn.wantsSignIn == true)
   }
@@ -47,15 +48,15 @@ extension WebSessions {
     _ visit: BrowserRequest, to provider: UpstreamSignIn? = nil, _ purpose: ProviderErrand.Purpose, next: String,
     isFresh: Bool, asks: Bool = false
   ) async throws -> Response {
-    try limits.take(.passwords, from: visit.caller.client, .own)
+    try service.limits.take(.passwords, from: visit.caller.client, .own)
     let provider = try provider ?? service.provider(visit.form?["provider"])
-    let time = clock.read()
+    let time = service.clock.read()
     let errand = PayloadCoding.text(
       ProviderErrand(
         purpose: purpose, next: next, session: visit.web?.row.id, freshSince: isFresh ? time.earliest : nil))
     guard errand.utf8.count <= UpstreamSignIn.longestContext else {
-      return invalidRequest(
-        "The app's request is too long for a sign-in elsewhere. It can be pushed (RFC 9126).", visit)
+      return visit.invalidRequest(
+        "The app's request is too long for a sign-in elsewhere. It can be pushed (RFC 9126).")
     }
     let start: UpstreamSignIn.Start
     do throws(UpstreamError) {
@@ -68,7 +69,7 @@ extension WebSessions {
       to: [PageAction(text: "common.continue", href: start.url)])
     page.cookies.append(
       ResponseCookie(name: provider.cookie, value: start.attempt, life: UpstreamSignIn.life.components.seconds))
-    var response = show(page, visit)
+    var response = visit.show(page)
     response.headers[.refresh] = "0; url=\(start.url)"
     return response
   }
@@ -77,7 +78,7 @@ extension WebSessions {
   func refusal(
     of error: UpstreamError, at provider: UpstreamProvider, back next: String, _ visit: BrowserRequest
   ) -> Response {
-    recorder.metrics.update { $0.refusedSignIns += 1 }
+    service.recorder.metrics.update { $0.refusedSignIns += 1 }
     visit.caller.logger.notice(
       "Sign-in at a provider failed",
       metadata: ["handstamp.provider": "\(provider.id)", "handstamp.cause": "\(error)"])
@@ -88,16 +89,18 @@ extension WebSessions {
       case .noAttempt: ("provider_expired", .badRequest)
       case .invalid: ("provider_invalid", .badRequest)
       }
-    return show(failed(name, at: provider, back: next, status), visit)
+    return failed(name, at: provider, back: next, visit, status)
   }
 
   /// - Parameter next: the page that the user came from, below the issuer.
   func failed(
-    _ name: String, at provider: UpstreamProvider, back next: String, _ status: HTTPResponse.Status = .forbidden
-  ) -> Page {
-    .error(
-      name, ["provider": .text(provider.name)], status: status,
-      to: [PageAction(text: "action.try_again", href: pages.base + next)])
+    _ name: String, at provider: UpstreamProvider, back next: String, _ visit: BrowserRequest,
+    _ status: HTTPResponse.Status = .forbidden
+  ) -> Response {
+    visit.show(
+      .error(
+        name, ["provider": .text(provider.name)], status: status,
+        to: [PageAction(text: "action.try_again", href: visit.pages.base + next)]))
   }
 }
 

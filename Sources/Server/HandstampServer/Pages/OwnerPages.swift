@@ -15,7 +15,12 @@ struct AccountRequest: Sendable {
 }
 
 /// The pages of an account: they are for a signed-in person, who proves it again for what a session alone may not do.
-extension WebSessions {
+struct OwnerPages: Sendable {
+  let signIn: SignInPages
+
+  private var browsers: BrowserSessions { signIn.browsers }
+  private var service: AccountService { browsers.service }
+
   /// Runs `body` for a signed-in person. Others are sent to the page for signing in, and come back.
   ///
   /// - Parameter recovering: whether the page is also for a person who may only set up a new factor.
@@ -23,27 +28,27 @@ extension WebSessions {
     _ request: Request, _ context: Context, recovering: Bool = false,
     _ body: @concurrent (AccountRequest) async throws -> Response
   ) async throws -> Response {
-    var visit = try await browserRequest(request, context) { visit in
-      visit.web == nil && !(recovering && visit.recovering != nil) ? signInAddress(for: visit) : nil
+    var visit = try await browsers.visit(request, context) { visit in
+      visit.web == nil && !(recovering && visit.recovering != nil) ? visit.signInAddress : nil
     }
     if recovering { visit.web = visit.web ?? visit.recovering }
-    guard let user = visit.web else { return .seeOther(signInAddress(for: visit)) }
+    guard let user = visit.web else { return .seeOther(visit.signInAddress) }
     let call = AccountRequest(visit: visit, user: user)
     // The page that asks for a proof was shown at this address.
     if visit.signsIn {
-      return try await signIn(by: visit, try await confirmation(by: call.owner)) { _ in address(of: visit) }
+      return try await signIn.submit(by: visit, try await confirmation(by: call.owner)) { _ in visit.address }
     }
     if visit.action == "mail-link" {
-      do { return sent("owner_sent", to: try await service.mailProof(to: call.owner), visit) } catch {
-        return signInPage(
-          visit, try await confirmation(by: call.owner), notice: try refusal(of: error, visit).notice)
+      do { return visit.sent("owner_sent", to: try await service.mailProof(to: call.owner)) } catch {
+        return signIn.page(
+          visit, try await confirmation(by: call.owner), notice: try browsers.errors.words(for: error, visit).notice)
       }
     }
     let needed: AuthenticationContext?
     do { return try await body(call) } catch AccountError.reauthenticationRequired(let context) {
       needed = context
     } catch AccountError.secondFactorRequired { needed = .multiFactor }
-    return signInPage(
+    return signIn.page(
       visit, try await confirmation(by: call.owner, needing: needed), notice: needed.map { .stronger($0) })
   }
 
@@ -52,7 +57,7 @@ extension WebSessions {
   /// - Parameter context: the least strength that would be enough; `nil` for one factor.
   private func confirmation(
     by owner: AccountService.Owner, needing context: AuthenticationContext? = nil
-  ) async throws -> Purpose {
+  ) async throws -> SignInPages.Purpose {
     let account = owner.account
     let hasPassword =
       switch context {
@@ -61,9 +66,9 @@ extension WebSessions {
       case .phishingResistant: false
       }
     let hasOther = try await service.hasOtherProof(account)
-    let identities = context == nil ? try await registry.identities(of: account) : []
-    return Purpose(
-      cancel: pages.base + "/account", hasPasskey: try await service.hasPasskey(account),
+    let identities = context == nil ? try await service.registry.identities(of: account) : []
+    return SignInPages.Purpose(
+      cancel: browsers.pages.base + "/account", hasPasskey: try await service.hasPasskey(account),
       // A provider without ID tokens does not say when the user has signed in.
       identities: identities.filter { link in
         !hasOther || service.providers.contains { $0.provider.isOf(link) && $0.provider.userInfo == nil }
@@ -74,20 +79,7 @@ extension WebSessions {
   // MARK: A mailed proof
 
   /// The page that a mailed link leads to. It changes nothing: mail programs open links, too.
-  @concurrent func ownerPage(_ call: AccountRequest) async throws -> Response {
-    ownerPage(call, isExpired: false)
-  }
-
-  @concurrent func proveOwner(_ call: AccountRequest) async throws -> Response {
-    guard call.visit.action == "prove" else { return unknownAction(call.visit) }
-    do {
-      let use = try await service.use(ofMailed: Secret(call.visit.form?["token"] ?? ""), by: call.owner)
-      let new = try await beginOrRenewSession(by: use, call.visit)
-      return redirect(to: issuer + "/account", with: new, call.visit)
-    } catch RegistryError.oneTimeTokenInvalid { return ownerPage(call, isExpired: true) }
-  }
-
-  private func ownerPage(_ call: AccountRequest, isExpired: Bool) -> Response {
+  func ownerPage(_ call: AccountRequest, isExpired: Bool = false) -> Response {
     let token = call.visit.query?["token"] ?? ""
     var page = Page(
       name: "confirm_owner", title: isExpired ? "confirm_owner.title_expired" : "confirm_owner.title",
@@ -96,7 +88,16 @@ extension WebSessions {
       "token": .text(String(token.prefix(OneTimeToken.maxLength))), "expired": .flag(if: isExpired),
       "email": .text(call.account.email?.typed ?? call.account.shownName),
     ]
-    return show(page, call.visit)
+    return call.visit.show(page)
+  }
+
+  @concurrent func proveOwner(_ call: AccountRequest) async throws -> Response {
+    guard call.visit.action == "prove" else { return call.visit.unknownAction() }
+    do {
+      let use = try await service.use(ofMailed: Secret(call.visit.form?["token"] ?? ""), by: call.owner)
+      let new = try await browsers.beginOrRenewSession(by: use, call.visit)
+      return browsers.redirect(to: service.issuer + "/account", with: new, call.visit)
+    } catch RegistryError.oneTimeTokenInvalid { return ownerPage(call, isExpired: true) }
   }
 }
 
