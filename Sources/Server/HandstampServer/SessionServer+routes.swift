@@ -123,8 +123,10 @@ extension SessionServer {
     let errors = authenticator.errors
     let signIn = SignInPages(browsers: browsers, hasPasswordPages: lasting.directory == nil && lasting.outbox.hasMailer)
     let owners = OwnerPages(signIn: signIn)
-    AuthorizePageController(clients: clients, idTokens: responses.idTokens, browsers: browsers, signIn: signIn, service: service)
-      .addRoutes(to: routes)
+    AuthorizePageController(
+      clients: clients, idTokens: responses.idTokens, browsers: browsers, signIn: signIn, service: service
+    )
+    .addRoutes(to: routes)
     LogoutPageController(clients: clients, idTokens: responses.idTokens, browsers: browsers, service: service)
       .addRoutes(to: routes)
     DevicePageController(

@@ -31,7 +31,9 @@ struct AccountPageController: Sendable {
     for (name, field) in AccountField.shown(in: .page) {
       let value = field.value(account)
       page.context[name.description] =
-        if case .time(let time?) = value { call.visit.dates(at: service.clock.now).day(time) } else { .text(value.text ?? "–") }
+        if case .time(let time?) = value { call.visit.dates(at: service.clock.now).day(time) } else {
+          .text(value.text ?? "–")
+        }
     }
     if let name { page.context["name"] = .text(name) }
     page.context["locales"] = .list(
@@ -63,7 +65,9 @@ struct AccountPageController: Sendable {
     }
     // Pages of an operator's own may not ask for it.
     let code = call.visit.form?["locale"] ?? call.account.locale?.rawValue ?? ""
-    guard code.isEmpty || locales(of: call.account, call.visit).contains(code) else { return call.visit.unknownAction() }
+    guard code.isEmpty || locales(of: call.account, call.visit).contains(code) else {
+      return call.visit.unknownAction()
+    }
     let locale = LanguageTag(rawValue: code)
     var changed = call
     changed.user.account = try await service.rename(call.owner, to: name, reading: locale)
