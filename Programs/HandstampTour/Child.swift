@@ -99,10 +99,10 @@ final class Child: Sendable {
     // A handler that does nothing keeps this process alive, too, and no program that it starts inherits it.
     for number in [SIGHUP, SIGINT, SIGQUIT] where Inheritance.isIgnored(number) { _ = signal(number) { _ in } }
     var none = sigset_t()
-    var former = sigset_t()
+    var previous = sigset_t()
     sigemptyset(&none)
-    pthread_sigmask(SIG_SETMASK, &none, &former)
-    defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+    pthread_sigmask(SIG_SETMASK, &none, &previous)
+    defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
     try body()
   }
 

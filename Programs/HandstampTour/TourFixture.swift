@@ -39,7 +39,7 @@ final class TourFixture: Sendable {
 
   /// Returns the active account of a device, or a placeholder on a new one.
   func account(of home: Home) async throws -> ListedAccount {
-    if let active = try await AccountBook(of: home).active { return active }
+    if let active = try await KnownAccounts(of: home).active { return active }
     return ListedAccount(
       id: ListedAccount.id(of: AccountID(email), at: address.text), name: email, server: address.text,
       addedAt: UnixTime(milliseconds: 0))

@@ -27,7 +27,7 @@ struct AccountsSpeed {
   }
 
   @MainActor private func lookUp(in list: AccountsList) async throws -> (Double, Double) {
-    let accounts = Accounts<Void>(index: MemoryAccountsIndex(list)) { account in
+    let accounts = Accounts<Void>(store: MemoryAccountsStore(list)) { account in
       SessionManager(backend: Sessions.silent, vault: MemoryVault(), baseURL: URL(fileURLWithPath: "/")) { _ in }
     }
     await accounts.load()

@@ -149,19 +149,19 @@ public struct OAuthBackend: Backend {
   private func refreshed(
     _ found: TokenResponseBody, _ metadata: ServerMetadata, sent token: RefreshToken, served: UnixTime?
   ) -> RefreshResult {
-    let answer: TokenResponseBody
-    do throws(SessionError) { answer = try checked(found, of: metadata) } catch {
+    let body: TokenResponseBody
+    do throws(SessionError) { body = try checked(found, of: metadata) } catch {
       var reason = "not a token response"
       if case .invalidResponse(let text) = error { reason = text }
       return RefreshResult(unusable: reason, found.refresh_token, sent: token)
     }
     var response = TokenResponse(
-      tokens: answer.tokens, sessionID: answer.session_id,
+      tokens: body.tokens, sessionID: body.session_id,
       // For a session that was taken over without a handle.
-      revocation: handle(of: answer, else: token.secret, metadata),
-      acceptsRotationKey: answer.handstamp_rotation_key ?? false,
-      scopes: answer.scope.map(client.traits.scopes(in:)))
-    if let token = answer.id_token {
+      revocation: handle(of: body, else: token.secret, metadata),
+      acceptsRotationKey: body.handstamp_rotation_key ?? false,
+      scopes: body.scope.map(client.traits.scopes(in:)))
+    if let token = body.id_token {
       // The user that the response names (OpenID Connect Core 1.0 section 12.2). With an ID token of another issuer or client
       // nothing of it is used, because its refresh token may belong to another person.
       do throws(SessionError) {
@@ -181,22 +181,21 @@ public struct OAuthBackend: Backend {
   }
 
   /// The handle that ends the session of a token response: its own one, or the refresh token (RFC 7009); `nil` if nothing does.
-  private func handle(of answer: TokenResponseBody, else sent: Secret?, _ metadata: ServerMetadata) -> RevocationHandle?
-  {
-    if let handle = answer.revocation_handle { return RevocationHandle(handle) }
+  private func handle(of body: TokenResponseBody, else sent: Secret?, _ metadata: ServerMetadata) -> RevocationHandle? {
+    if let handle = body.revocation_handle { return RevocationHandle(handle) }
     guard metadata.revocationEndpoint != nil else { return nil }
-    return (answer.tokens.refresh?.secret ?? sent).map { RevocationHandle($0) }
+    return (body.tokens.refresh?.secret ?? sent).map { RevocationHandle($0) }
   }
 
   /// Checks a token response. Handstamp's additions count only at a server whose metadata names them: others may use the same
   /// names in their own way.
-  func checked(_ answer: TokenResponseBody, of metadata: ServerMetadata) throws(SessionError)
+  func checked(_ body: TokenResponseBody, of metadata: ServerMetadata) throws(SessionError)
     -> TokenResponseBody
   {
-    let answer = metadata.isHandstamp ? answer : answer.withoutAdditions
-    try answer.check(
+    let body = metadata.isHandstamp ? body : body.withoutAdditions
+    try body.check(
       isBound: prover != nil, assumesBearer: client.assumesBearerTokens, synonyms: client.traits.tokenTypes)
-    return answer
+    return body
   }
 
   /// Exchanges the result of the user's sign-in for tokens.
@@ -237,43 +236,43 @@ public struct OAuthBackend: Backend {
       refused.withLock { $0 = response.decoded(TokenRefusal.self) }
       throw SessionError(asking: response, at: time.now())
     }
-    let answer = try checked(found, of: metadata)
-    let handle = handle(of: answer, else: nil, metadata)
+    let body = try checked(found, of: metadata)
+    let handle = handle(of: body, else: nil, metadata)
     let served = served(response)
-    let identity = try answer.id_token.map { token throws(SessionError) in
+    let identity = try body.id_token.map { token throws(SessionError) in
       try IdentityToken(token, from: metadata, client: client.id, nonce: nonce, served: served)
     }
-    let person = try await profile(answer, identity, metadata)
+    let person = try await profile(body, identity, metadata)
     var grant = TokenResponse(
-      tokens: answer.tokens, sessionID: answer.session_id,
+      tokens: body.tokens, sessionID: body.session_id,
       profile: person ?? Profile(id: AccountID(metadata.issuer), name: metadata.issuerName),
       revocation: handle, issuer: metadata.issuer,
-      acceptsRotationKey: answer.handstamp_rotation_key ?? false,
-      scopes: answer.scope.map(client.traits.scopes(in:)))
+      acceptsRotationKey: body.handstamp_rotation_key ?? false,
+      scopes: body.scope.map(client.traits.scopes(in:)))
     grant.namesNoUser = person == nil
-    if let token = answer.id_token { grant.idToken = identity?.idToken(token, at: served ?? time.now()) }
+    if let token = body.id_token { grant.idToken = identity?.idToken(token, at: served ?? time.now()) }
     return grant
   }
 
   /// Returns the signed-in user: from the response, its ID token, or the userinfo endpoint; `nil` if the server offers none of these.
   private func profile(
-    _ answer: TokenResponseBody, _ identity: IdentityToken?, _ metadata: ServerMetadata
+    _ body: TokenResponseBody, _ identity: IdentityToken?, _ metadata: ServerMetadata
   ) async throws(SessionError) -> Profile? {
     if let identity {
-      if let person = answer.profile, person.name.isShown { return identity.profile.named(person.name) }
+      if let person = body.profile, person.name.isShown { return identity.profile.named(person.name) }
       guard !identity.hasName, let endpoint = metadata.userInfoEndpoint else { return identity.profile }
       // Only the name is missing, so a failure costs nothing else. That of another user does not count (OpenID Connect Core 1.0
       // section 5.3.2).
-      let info = try? await userInfo(answer.access_token, at: endpoint)
+      let info = try? await userInfo(body.access_token, at: endpoint)
       return info.flatMap { $0.id == identity.profile.id ? $0 : nil } ?? identity.profile
     }
-    if let person = answer.profile, person.id.namesSomebody {
+    if let person = body.profile, person.id.namesSomebody {
       // A guest has no name.
       let name = person.name.isShown || person.isAnonymous ? person.name : person.id.rawValue
       return person.named(name)
     }
     guard asksForUser, let endpoint = metadata.userInfoEndpoint else { return nil }
-    return try await userInfo(answer.access_token, at: endpoint)
+    return try await userInfo(body.access_token, at: endpoint)
   }
 
   /// Whether the access token is meant for the userinfo endpoint.

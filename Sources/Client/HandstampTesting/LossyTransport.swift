@@ -5,7 +5,7 @@ import HandstampSupport
 ///
 /// ```swift
 /// let network = LossyTransport(URLSessionTransport(), seed: 7, odds: .bad)   // as bad as on a train
-/// network.expect(.answerLost)                                               // the next one, whatever the seed says
+/// network.expect(.responseLost)                                               // the next one, whatever the seed says
 /// let server = ServerBackend(baseURL: url, device: device, transport: network)
 /// ```
 public final class LossyTransport: Transport {
@@ -15,7 +15,7 @@ public final class LossyTransport: Transport {
     /// The request never arrives: ``TransportError/timedOut``.
     case requestLost
     /// The request is carried out, but the response is lost: ``TransportError/timedOut``.
-    case answerLost
+    case responseLost
     /// The request is carried out, then the connection breaks before the response: ``TransportError/connectionLost(_:)``.
     case connectionBroken
     /// The request arrives twice in a row; the first response is returned.
@@ -29,18 +29,18 @@ public final class LossyTransport: Transport {
   /// The probability of each fate, from 0 to 1. The remaining requests are carried normally.
   public struct Odds: Sendable, Hashable {
     public var requestLost: Double
-    public var answerLost: Double
+    public var responseLost: Double
     public var doubled: Double
     public var delayed: Double
     /// The maximum delay; the minimum is zero.
     public var longestDelay: Duration
 
     public init(
-      requestLost: Double = 0, answerLost: Double = 0, doubled: Double = 0, delayed: Double = 0,
+      requestLost: Double = 0, responseLost: Double = 0, doubled: Double = 0, delayed: Double = 0,
       longestDelay: Duration = .seconds(5)
     ) {
       self.requestLost = requestLost
-      self.answerLost = answerLost
+      self.responseLost = responseLost
       self.doubled = doubled
       self.delayed = delayed
       self.longestDelay = longestDelay
@@ -49,7 +49,7 @@ public final class LossyTransport: Transport {
     /// Everything arrives.
     public static let good = Odds()
     /// Every second request is lost or doubled.
-    public static let bad = Odds(requestLost: 0.15, answerLost: 0.2, doubled: 0.15)
+    public static let bad = Odds(requestLost: 0.15, responseLost: 0.2, doubled: 0.15)
   }
 
   private struct Content: Sendable {
@@ -86,22 +86,22 @@ public final class LossyTransport: Transport {
     switch draw() {
     case .carried: return try await base.send(request)
     case .requestLost: throw .timedOut
-    case .answerLost:
+    case .responseLost:
       _ = try await base.send(request)
       throw .timedOut
     case .connectionBroken:
       _ = try await base.send(request)
       throw .connectionLost("reset")
     case .doubled:
-      let answer = try await base.send(request)
+      let response = try await base.send(request)
       do throws(TransportError) { _ = try await base.send(request) } catch {}
-      return answer
+      return response
     case .delayed(let duration):
       do { try await clock.sleep(for: duration) } catch { throw .cancelled }
       return try await base.send(request)
-    case .answered(let answer):
+    case .answered(let response):
       _ = try await base.send(request)
-      return answer
+      return response
     }
   }
 
@@ -109,15 +109,15 @@ public final class LossyTransport: Transport {
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     switch draw() {
     case .carried, .doubled: return try await base.open(request)
-    case .requestLost, .answerLost, .connectionBroken: throw .timedOut
+    case .requestLost, .responseLost, .connectionBroken: throw .timedOut
     case .delayed(let duration):
       do { try await clock.sleep(for: duration) } catch { throw .cancelled }
       return try await base.open(request)
-    case .answered(let answer):
+    case .answered(let response):
       let (body, continuation) = AsyncThrowingStream.makeStream(of: [UInt8].self)
-      continuation.yield(answer.body)
+      continuation.yield(response.body)
       continuation.finish()
-      return TransportStream(status: answer.status, headers: answer.headers, body: body)
+      return TransportStream(status: response.status, headers: response.headers, body: body)
     }
   }
 
@@ -135,7 +135,7 @@ extension LossyTransport.Odds {
   fileprivate func draw(_ random: inout SplitMix64) -> LossyTransport.Fate {
     var rest = Double.random(in: 0..<1, using: &random)
     for (odds, fate) in [
-      (requestLost, LossyTransport.Fate.requestLost), (answerLost, .answerLost), (doubled, .doubled),
+      (requestLost, LossyTransport.Fate.requestLost), (responseLost, .responseLost), (doubled, .doubled),
     ] {
       if rest < odds { return fate }
       rest -= odds

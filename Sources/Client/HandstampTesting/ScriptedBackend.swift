@@ -1,7 +1,7 @@
 public import HandstampCore
 import HandstampSupport
 
-/// A server with scripted answers.
+/// A server with scripted responses.
 public final class ScriptedBackend: Backend {
   /// Answers the call with this number, counted from 1, for the given pair.
   public typealias Script =

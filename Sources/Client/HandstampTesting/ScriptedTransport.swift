@@ -9,10 +9,10 @@ import HandstampSupport
 /// server.answer("POST /v1/posts", with: TransportResponse(status: 403))
 /// server.fail("GET /v1/feed", with: .notConnected("no network"))
 /// ```
-/// A request without an answer gets 404.
+/// A request without a response gets 404.
 public final class ScriptedTransport: Transport {
   private struct Content: Sendable {
-    var answers: [String: Result<TransportResponse, TransportError>] = [:]
+    var responses: [String: Result<TransportResponse, TransportError>] = [:]
     var requests: [TransportRequest] = []
   }
   private let content = Locked(Content())
@@ -25,7 +25,7 @@ public final class ScriptedTransport: Transport {
 
   /// Answers a request, such as `GET /v1/me`, from now on.
   public func answer(_ request: String, with response: TransportResponse) {
-    content.withLock { $0.answers[request] = .success(response) }
+    content.withLock { $0.responses[request] = .success(response) }
   }
 
   /// Answers a request with JSON from now on.
@@ -36,24 +36,24 @@ public final class ScriptedTransport: Transport {
 
   /// Fails a request from now on.
   public func fail(_ request: String, with error: TransportError) {
-    content.withLock { $0.answers[request] = .failure(error) }
+    content.withLock { $0.responses[request] = .failure(error) }
   }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     let path = URLComponents(string: request.url)?.path ?? ""
-    let answer = content.withLock { content in
+    let response = content.withLock { content in
       content.requests.append(request)
-      return content.answers["\(request.method) \(path)"]
+      return content.responses["\(request.method) \(path)"]
     }
-    return try (answer ?? .success(TransportResponse(status: 404))).get()
+    return try (response ?? .success(TransportResponse(status: 404))).get()
   }
 
-  /// A stream has the answer's body, and ends.
+  /// A stream has the response's body, and ends.
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    let answer = try await send(request)
+    let response = try await send(request)
     let (body, continuation) = AsyncThrowingStream.makeStream(of: [UInt8].self)
-    continuation.yield(answer.body)
+    continuation.yield(response.body)
     continuation.finish()
-    return TransportStream(status: answer.status, headers: answer.headers, body: body)
+    return TransportStream(status: response.status, headers: response.headers, body: body)
   }
 }

@@ -7,7 +7,7 @@ import HandstampSupport
 ///     @Test func `a lost response does not sign the user out`() async throws {
 ///       let test = try SessionTest()
 ///       try await test.signIn("ada")
-///       await test.server.loseNextAnswer()
+///       await test.server.loseNextResponse()
 ///       test.clock.advance(by: .seconds(3600))
 ///       _ = try await test.relaunch().token()
 ///     }

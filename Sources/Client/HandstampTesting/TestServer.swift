@@ -8,7 +8,7 @@ public actor TestServer: Backend {
   /// The fate of a refresh.
   public enum Trouble: Sendable, Hashable {
     /// The server carries out the refresh, but its response is lost.
-    case answerLost
+    case responseLost
     /// The request never arrives.
     case requestLost
     /// The server answers this instead, and carries out nothing.
@@ -44,7 +44,7 @@ public actor TestServer: Backend {
   public func expect(_ trouble: Trouble) { troubles.append(trouble) }
 
   /// Loses the response to the next refresh, after it was carried out.
-  public func loseNextAnswer() { expect(.answerLost) }
+  public func loseNextResponse() { expect(.responseLost) }
 
   /// Signs in a user without a password. The account is created on first use.
   public func signIn(_ name: String, device: String = "test") async throws -> TokenResponse {
@@ -88,14 +88,14 @@ public actor TestServer: Backend {
     switch trouble {
     case .requestLost: return .noDecision(.network(.timedOut))
     case .answered(let result): return result
-    case .answerLost, nil: break
+    case .responseLost, nil: break
     }
     let outcome: RefreshOutcome
     do { outcome = try await registry.refresh(request.token, key: request.key.wireText, now: clock.now().wall) } catch {
       return .noDecision(.server(.init(status: 503)))
     }
-    let answer = answer(to: outcome)
-    return trouble == .answerLost ? .noDecision(.network(.timedOut)) : answer
+    let result = result(of: outcome)
+    return trouble == .responseLost ? .noDecision(.network(.timedOut)) : result
   }
 
   public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
@@ -105,7 +105,7 @@ public actor TestServer: Backend {
     return .ended
   }
 
-  private func answer(to outcome: RefreshOutcome) -> RefreshResult {
+  private func result(of outcome: RefreshOutcome) -> RefreshResult {
     switch outcome {
     case .issued(let issue):
       switch issue.course {

@@ -8,7 +8,7 @@ final class ConnectionTable: Sendable {
   private struct Content: Sendable {
     var order: IdleOrder
     var connections: [Int: Connection] = [:]
-    /// Requests whose answer is being worked on, also of connections that are closed already.
+    /// Requests whose response is being worked on, also of connections that are closed already.
     var working = 0
     var isDraining = false
     var isAborting = false

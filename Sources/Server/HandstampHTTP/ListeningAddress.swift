@@ -5,7 +5,7 @@ import HandstampSupport
 public enum ListeningAddress: Sendable, Hashable, CustomStringConvertible {
   /// An IP address or a name, and a port; port 0 is any free one.
   case host(String, port: Int)
-  /// The path of a Unix domain socket, which is created. One that a former process left is replaced.
+  /// The path of a Unix domain socket, which is created. One that a previous process left is replaced.
   case unixSocket(String)
   /// An open descriptor of a listening socket, which another process keeps open too: it receives connections while no server
   /// runs, and the next server accepts them. See ``inherited(by:environment:)``.

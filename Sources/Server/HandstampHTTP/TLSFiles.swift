@@ -9,7 +9,7 @@ import NIOSSL
 ///
 /// Needs the trait `AsyncHTTPClient`: without it, the server does not start with them (``ListenError/missingTrait``). They are
 /// read again when they change, also when a symbolic link to them does: new connections get the new certificate, open ones
-/// continue. If the new files cannot be used, the former ones stay in use.
+/// continue. If the new files cannot be used, the previous ones stay in use.
 public struct TLSFiles: Sendable, Hashable {
   /// The path of the certificate, followed by those of the authorities in between.
   public var certificate: String

@@ -38,13 +38,13 @@ package final class TLSIdentity: Sendable {
   ///
   /// - Parameter isAsked: reads them in any case, as an operator has asked for: files that cannot be used are logged again.
   package func reload(isAsked: Bool = false) {
-    let (stamp, former) = (files.stamp, content.withLock { $0 })
-    guard stamp != former.stamp || isAsked else { return }
+    let (stamp, previous) = (files.stamp, content.withLock { $0 })
+    guard stamp != previous.stamp || isAsked else { return }
     do throws(ListenError) {
       let context = try files.context()
       content.withLock { $0 = Content(context: context, stamp: stamp) }
       // Files that a server may read since have the same stamp.
-      guard stamp != former.stamp || former.isRefused else { return }
+      guard stamp != previous.stamp || previous.isRefused else { return }
       count(.certificatesLoaded, 1)
       logger.notice("New certificate in use", metadata: ["handstamp.file": "\(files.certificate)"])
     } catch {

@@ -77,7 +77,7 @@ package struct JWKSet: Sendable, Hashable {
   /// The lifetime of a set in a cache that asked for none.
   package static let usualLife = Duration.seconds(3600)
 
-  /// Returns the cache lifetime from the `Cache-Control` of an answer (RFC 9111 section 5.2.2): zero if it must not be kept, and
+  /// Returns the cache lifetime from the `Cache-Control` of a response (RFC 9111 section 5.2.2): zero if it must not be kept, and
   /// ``usualLife`` if it does not say. The caller sets limits to it.
   package static func life(cacheControl field: String?) -> Duration {
     guard let field else { return usualLife }

@@ -8,7 +8,7 @@ import HandstampSupport
 /// Whether the database still has what this node has seen. If an older copy took its place (it was restored, or a standby was
 /// promoted that may lack transactions), everything is refused until this node has taken away again what it had ended or taken away.
 ///
-/// A promotion and a restore begin another timeline, and break connections. So each new connection is compared with the former
+/// A promotion and a restore begin another timeline, and break connections. So each new connection is compared with the previous
 /// ones; behind a pooler, which keeps connections, once a second. Besides, a clock note never goes back.
 final class PostgresContents: Sendable {
   private struct State {
@@ -58,7 +58,7 @@ final class PostgresContents: Sendable {
     FROM pg_database WHERE datname = current_database()
     """, isFrequent: false)
 
-  /// Refuses a connection to another database, or another timeline of it, than the former ones.
+  /// Refuses a connection to another database, or another timeline of it, than the previous ones.
   func check(_ connection: PostgresConnection) throws(PostgresError) {
     let identity = try connection.run(PostgresContents.identity, until: .now + .seconds(3)).text
     guard let identity, saw(identity) else { throw .unconnected(PostgresContents.replaced) }

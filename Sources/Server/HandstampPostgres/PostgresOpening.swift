@@ -233,7 +233,7 @@ struct PostgresOpening {
           try PostgresOpening.requireServing(state, path)
           guard isLeft == 0 else {
             throw .refused(
-              "\(path) also has the schema \(PostgresSchema.left) of a former move",
+              "\(path) also has the schema \(PostgresSchema.left) of a previous move",
               hint: "if its sessions are not needed any more: DROP SCHEMA \(PostgresSchema.left) CASCADE")
           }
           let tables = StoredTable.all.map { "handstamp.\($0.name)" } + ["handstamp.instance", "handstamp.counter"]

@@ -64,16 +64,16 @@ final class Checkpointer: Sendable {
 
   /// Called after a commit, by the thread that made it.
   private func logIsLong(_ connection: OpaquePointer?, _ pages: CInt) {
-    let former = work.withLock { work in
-      let former = work
-      switch former {
+    let previous = work.withLock { work in
+      let previous = work
+      switch previous {
       case .waits: work = .moves
       case .isLeftToACommit: work = .waits
       case .moves, .isClosed: break
       }
-      return former
+      return previous
     }
-    switch former {
+    switch previous {
     case .waits: queue.async { self.move() }
     case .isLeftToACommit: finish(connection)
     case .moves where pages >= Checkpointer.longest:

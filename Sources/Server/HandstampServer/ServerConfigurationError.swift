@@ -1,5 +1,5 @@
 #if Server
-/// A configuration that the server does not accept. It does not start with it, and a reload leaves the former one in force.
+/// A configuration that the server does not accept. It does not start with it, and a reload leaves the previous one in force.
 public enum ServerConfigurationError: Error, Sendable, Hashable {
   /// The mount path is not a plain path such as `/auth`, or the issuer does not end with it.
   case mountPath(String, issuer: String)

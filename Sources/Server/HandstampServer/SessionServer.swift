@@ -55,10 +55,10 @@ public struct SessionServer: Sendable {
       LastingState(configuration, registry, hasMailer: mailer != nil, transport, accounts, middlewares))
   }
 
-  /// - Parameter former: a running server, whose limits continue in this one.
+  /// - Parameter previous: a running server, whose limits continue in this one.
   private init(
     _ configuration: ServerConfiguration, _ registry: Registry, _ keys: SigningKeys, _ mailer: (any Mailer)?,
-    _ apple: AppleSignIn?, _ lasting: LastingState, continuing former: SessionServer? = nil
+    _ apple: AppleSignIn?, _ lasting: LastingState, continuing previous: SessionServer? = nil
   ) async throws {
     let (clock, metrics, issuer) = (lasting.clock, lasting.metrics, configuration.issuerIdentifier)
     let (transport, directory) = (lasting.transport, lasting.directory)
@@ -72,7 +72,7 @@ public struct SessionServer: Sendable {
 
     let limits = RequestLimits(
       configuration.limits, behind: configuration.trustedProxies, metrics: metrics, uptime: configuration.uptime,
-      continuing: former?.service.limits)
+      continuing: previous?.service.limits)
     documents = try DocumentsController(configuration, keys, limits, lasting.readiness)
     let pages = try PageWriter(
       configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath,
@@ -83,7 +83,7 @@ public struct SessionServer: Sendable {
 
     let tokens = AccessTokens(
       keys: keys, issuer: issuer, audience: issuer, client: configuration.clientID, life: configuration.accessTokenLife)
-    let proofs = DPoPVerifier(address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
+    let proofs = DPoPVerifier(address: try configuration.publicAddress(), keys: keys, continuing: previous?.proofs)
     let origins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)
     authenticator = Authenticator(
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
@@ -132,7 +132,7 @@ public struct SessionServer: Sendable {
       }
     }
     let passwordGuard = PasswordGuard(
-      registry: registry, limits: limits, metrics: metrics, continuing: former?.service.passwordGuard)
+      registry: registry, limits: limits, metrics: metrics, continuing: previous?.service.passwordGuard)
     let accounts: any AccountSource =
       if let directory {
         DirectoryAccounts(directory: directory, registry: registry, clock: clock, passwordGuard: passwordGuard)
@@ -215,7 +215,7 @@ extension SessionServer: CustomStringConvertible, CustomReflectable {
 
 extension SessionServer {
   /// Ends the sessions of an account whose password has changed in the app's ``AccountDirectory``, and refuses sign-ins with
-  /// the former password that are in flight.
+  /// the previous password that are in flight.
   ///
   /// - Parameter kept: a session that stays, such as the one that changed the password.
   /// - Returns: how many sessions ended.
@@ -269,7 +269,7 @@ extension SessionServer {
 
 extension SessionServer {
   /// Replaces the settings of a server that ``run(host:port:stoppingOnSignals:onReady:)`` or ``start(host:port:)`` has started.
-  /// Requests in flight and open event streams continue with the former ones; connections stay open, and no limit is forgotten
+  /// Requests in flight and open event streams continue with the previous ones; connections stay open, and no limit is forgotten
   /// unless it changes.
   ///
   /// Not replaced, because they cannot change while a server runs: ``ServerConfiguration/issuer``,
@@ -279,7 +279,7 @@ extension SessionServer {
   /// - Parameters:
   ///   - registry: the server's store and master keys, perhaps with other limits.
   ///   - mailer: another one, or the same; `nil` only if the server began without one.
-  /// - Throws: like the initializer, and ``ServerConfigurationError/mailerCannotChange``; the former settings then remain.
+  /// - Throws: like the initializer, and ``ServerConfigurationError/mailerCannotChange``; the previous settings then remain.
   public func reload(
     _ configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil

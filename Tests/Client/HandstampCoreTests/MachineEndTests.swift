@@ -454,7 +454,7 @@ import Testing
     }
   }
 
-  @Test func `replaces the former session at a new sign-in and revokes it at the server`() {
+  @Test func `replaces the previous session at a new sign-in and revokes it at the server`() {
     var fixture = signedIn()
     fixture.now = fixture.now.advanced(by: .seconds(600))
     let caller = fixture.demand()

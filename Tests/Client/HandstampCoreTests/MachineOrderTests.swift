@@ -53,7 +53,7 @@ import Testing
     #expect(fixture.machine.access == nil)
   }
 
-  @Test func `keeps two users' sessions apart if a sign-in overtakes the former session's end`() {
+  @Test func `keeps two users' sessions apart if a sign-in overtakes the previous session's end`() {
     var fixture = signedIn()
     fixture.now = fixture.now.advanced(by: .seconds(600))
     let caller = fixture.demand()

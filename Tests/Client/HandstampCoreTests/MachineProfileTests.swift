@@ -74,7 +74,7 @@ import Testing
   }
 
   /// The user's data would be erased at the next launch, or at the next sign-out.
-  @Test func `keeps the data of its user, whose former session was to be cleaned up after`() {
+  @Test func `keeps the data of its user, whose previous session was to be cleaned up after`() {
     var fixture = signedIn(as: ada)
     fixture.signOut(.signedOut, .everything)
     fixture.clean(succeeding: false)

@@ -54,7 +54,7 @@ import Testing
     #expect(again.tombstones.isEmpty)
   }
 
-  @Test func `revokes the former session while the next one is in use`() {
+  @Test func `revokes the previous session while the next one is in use`() {
     var fixture = MachineFixture(policy: SessionPolicy(), supportsRotationKeys: true)
     fixture.run(.start)
     fixture.signIn(.sample(0, session: "sso"))
@@ -82,8 +82,8 @@ import Testing
       revocation: nil, access: nil, startedAt: now, activeAt: now, issuer: issuer)
   }
 
-  private func steps(after former: StoredSession, _ edits: VaultEdit...) -> [String] {
-    edits.reduce(into: VaultEntry(session: former)) { entry, edit in
+  private func steps(after previous: StoredSession, _ edits: VaultEdit...) -> [String] {
+    edits.reduce(into: VaultEntry(session: previous)) { entry, edit in
       if case .write(let new) = edit.applied(to: entry) { entry = new }
     }.tombstones.flatMap(\.steps)
   }

@@ -3,18 +3,18 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A civil date` {
   @Test func `names every day from 400 BC to 3200 once, in order`() throws {
-    var former = CivilDate(daysSince1970: -866_000)
+    var previous = CivilDate(daysSince1970: -866_000)
     for days in Int64(-865_999)...450_000 {
       let date = CivilDate(daysSince1970: days)
       #expect(date.daysSince1970 == days)
       let isNext =
-        date.day == former.day + 1 && (date.month, date.year) == (former.month, former.year)
-        || date.day == 1 && (date.month == former.month + 1 && date.year == former.year || date.month == 1)
+        date.day == previous.day + 1 && (date.month, date.year) == (previous.month, previous.year)
+        || date.day == 1 && (date.month == previous.month + 1 && date.year == previous.year || date.month == 1)
       guard isNext, CivilDate(year: date.year, month: date.month, day: date.day) == date else {
-        Issue.record("\(date) follows \(former)")
+        Issue.record("\(date) follows \(previous)")
         return
       }
-      former = date
+      previous = date
     }
   }
 

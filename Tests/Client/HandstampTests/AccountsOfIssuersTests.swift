@@ -7,13 +7,13 @@ import Testing
 /// A subject at one issuer is a different account at another (OpenID Connect Core 1.0 section 5.7).
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts of several issuers` {
   private let clock = ManualClock()
-  private let index = MemoryAccountsIndex()
+  private let store = MemoryAccountsStore()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
   private let good = "https://id.example.org"
   private let evil = "https://evil.example.org"
 
   private func accounts() -> Accounts<String> {
-    Accounts(index: index, clock: clock) { [vaults, clock] account in
+    Accounts(store: store, clock: clock) { [vaults, clock] account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
         vaults[account] = vault

@@ -7,14 +7,14 @@ import Testing
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts of a program that exits soon` {
   typealias Session = SessionManager<String>
   private let clock = ManualClock()
-  private let index = MemoryAccountsIndex()
+  private let store = MemoryAccountsStore()
   private let server = "https://one.example.org"
   private let opened = Locked<[AccountID]>([])
 
   private func accounts(
     on vault: MemoryVault = MemoryVault(), failing failure: SessionError? = nil, _ steps: [CleanupStep] = []
   ) -> Accounts<String> {
-    Accounts(index: index, clock: clock, observesChanges: false, qualifiesIDs: true) {
+    Accounts(store: store, clock: clock, observesChanges: false, qualifiesIDs: true) {
       [clock, opened] account throws(SessionError) in
       opened.withLock { $0.append(account) }
       if let failure { throw failure }
@@ -35,11 +35,11 @@ import Testing
     ListedAccount(id: AccountID(id), name: id, addedAt: UnixTime(seconds: 1))
   }
 
-  private func leaving() async throws -> [AccountID] { try await index.read().get().leaving }
+  private func leaving() async throws -> [AccountID] { try await store.read().get().leaving }
 
   @Test func `read and open nothing before they are told to`() async throws {
-    _ = try await index.edit(.add(record("ada"))).get()
-    _ = try await index.edit(.remove(AccountID("bob"), isLeaving: true)).get()
+    _ = try await store.edit(.add(record("ada"))).get()
+    _ = try await store.edit(.remove(AccountID("bob"), isLeaving: true)).get()
     let accounts = accounts()
     await othersFirst()
     #expect(!accounts.snapshot.isLoaded)
@@ -49,7 +49,7 @@ import Testing
     #expect(opened.withLock { $0 }.isEmpty)
     #expect(try await leaving() == [AccountID("bob")])
     // Another program's change is seen by the next read only.
-    _ = try await index.edit(.activate(nil)).get()
+    _ = try await store.edit(.activate(nil)).get()
     await othersFirst()
     #expect(accounts.activeID == AccountID("ada"))
   }
@@ -67,12 +67,12 @@ import Testing
   }
 
   @Test func `forget a removed one, but none that was added again meanwhile`() async throws {
-    for id in ["ada", "bob", "carol"] { _ = try await index.edit(.remove(AccountID(id), isLeaving: true)).get() }
+    for id in ["ada", "bob", "carol"] { _ = try await store.edit(.remove(AccountID(id), isLeaving: true)).get() }
     #expect(await accounts().forget(AccountID("carol")))
     #expect(try await leaving() == [AccountID("ada"), AccountID("bob")])
-    _ = try await index.edit(.add(record("ada"))).get()
+    _ = try await store.edit(.add(record("ada"))).get()
     #expect(await !accounts().forget(AccountID("ada")))
-    #expect(try await index.read().get().accounts.map(\.id) == [AccountID("ada")])
+    #expect(try await store.read().get().accounts.map(\.id) == [AccountID("ada")])
     #expect(try await leaving() == [AccountID("bob")])
     #expect(opened.withLock { $0 }.isEmpty)
   }

@@ -7,14 +7,14 @@ import Testing
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts that are added and removed` {
   typealias Session = SessionManager<String>
   private let clock = ManualClock()
-  private let index = MemoryAccountsIndex()
+  private let store = MemoryAccountsStore()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
   private let backend = ScriptedBackend.rotating()
 
-  private func accounts(_ steps: [CleanupStep] = [], list: (any AccountsIndex)? = nil) -> Accounts<
+  private func accounts(_ steps: [CleanupStep] = [], list: (any AccountsStore)? = nil) -> Accounts<
     String
   > {
-    Accounts(index: list ?? index, clock: clock) { [vaults, clock, backend] account in
+    Accounts(store: list ?? store, clock: clock) { [vaults, clock, backend] account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
         vaults[account] = vault
@@ -29,7 +29,7 @@ import Testing
 
   private func grant(_ session: String) -> TokenResponse { .sample(0, session: session) }
 
-  private func leaving() async -> [AccountID] { (try? await index.read().get().leaving) ?? [] }
+  private func leaving() async -> [AccountID] { (try? await store.read().get().leaving) ?? [] }
 
   @Test func `revoke their sessions after removal, once the server is reachable`() async throws {
     backend.answerRevocations(with: .noDecision(.network(.timedOut)))
@@ -69,7 +69,7 @@ import Testing
       $0.gate = gate
     }
     let one = accounts()
-    let other = Accounts<String>(index: index, clock: clock) { [clock, backend] _ in
+    let other = Accounts<String>(store: store, clock: clock) { [clock, backend] _ in
       Session(
         backend: backend, vault: broken, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
         policy: quiet, clock: clock
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test func `stay in the list if another program signs in during their removal`() async throws {
-    let list = InterruptedIndex(index)
+    let list = InterruptedStore(store)
     let (one, other) = (accounts(list: list), accounts())
     let ada = try await one.add(tag: "home") { self.grant("s1") }
     list.beforeNextEdit { _ = await #expect(throws: Never.self) { try await other.add { self.grant("s2") } } }
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test func `are listed once signed in, even if another program removed them meanwhile`() async throws {
-    let list = InterruptedIndex(index)
+    let list = InterruptedStore(store)
     let (one, other) = (accounts(list: list), accounts())
     list.afterNextEdit {
       await other.load()
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test func `keep their tag if another program removes them during a sign-in`() async throws {
-    let list = InterruptedIndex(index)
+    let list = InterruptedStore(store)
     let (one, other) = (accounts(list: list), accounts())
     try await other.add(tag: "home") { self.grant("s1") }
     list.afterNextEdit { _ = await #expect(throws: Never.self) { try await other.remove(AccountID("ada")) } }
@@ -147,13 +147,13 @@ import Testing
 }
 
 /// A list of accounts that another program edits just before or after the next edit.
-private final class InterruptedIndex: AccountsIndex {
+private final class InterruptedStore: AccountsStore {
   typealias Work = @MainActor @Sendable () async -> Void
-  private let base: MemoryAccountsIndex
+  private let base: MemoryAccountsStore
   private let before = Locked<Work?>(nil)
   private let after = Locked<Work?>(nil)
 
-  init(_ base: MemoryAccountsIndex) { self.base = base }
+  init(_ base: MemoryAccountsStore) { self.base = base }
 
   func beforeNextEdit(_ work: @escaping Work) { before.withLock { $0 = work } }
   func afterNextEdit(_ work: @escaping Work) { after.withLock { $0 = work } }
@@ -174,8 +174,8 @@ private final class InterruptedIndex: AccountsIndex {
   }
 }
 
-extension Locked<InterruptedIndex.Work?> {
-  fileprivate func take() -> InterruptedIndex.Work? {
+extension Locked<InterruptedStore.Work?> {
+  fileprivate func take() -> InterruptedStore.Work? {
     withLock { work in
       defer { work = nil }
       return work

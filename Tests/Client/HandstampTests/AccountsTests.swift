@@ -8,11 +8,11 @@ import Testing
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Several accounts` {
   typealias Session = SessionManager<String>
   private let clock = ManualClock()
-  private let index = MemoryAccountsIndex()
+  private let store = MemoryAccountsStore()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
 
   private func accounts(_ made: Locked<[AccountID]> = Locked([])) -> Accounts<String> {
-    Accounts(index: index, clock: clock) { [vaults, clock] account in
+    Accounts(store: store, clock: clock) { [vaults, clock] account in
       made.withLock { $0.append(account) }
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()

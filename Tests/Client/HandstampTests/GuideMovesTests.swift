@@ -98,13 +98,13 @@ extension `The guides, one after the other` {
     let grant = try await server.signIn()
     try await SessionController(backend: server, vault: vault(), clock: clock).signIn(with: grant, by: .init(.password))
     // The standard place, which names no group.
-    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
+    let adopted = Locked<[AccountID: [EarlierPlace]]>([:])
     let accounts = Accounts<Void>(
-      index: MemoryAccountsIndex(), clock: clock, observesChanges: false, formerly: [.vault(vault(group: nil))],
+      store: MemoryAccountsStore(), clock: clock, observesChanges: false, earlier: [.vault(vault(group: nil))],
       adopted: adopted
     ) { account in
       SessionManager(
-        backend: server, vault: vault(account), formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
+        backend: server, vault: vault(account), earlier: adopted.withLock { $0[account, default: []] }, baseURL: base,
         transport: StubTransport { _ in .init(status: 200) }, clock: clock
       ) { _ in }
     }
@@ -115,7 +115,7 @@ extension `The guides, one after the other` {
     let widget = SessionController(backend: server, vault: vault(AccountID("ada")), clock: clock)
     #expect(try await widget.token().secret.count > 0)
     guard case .value(let rest) = await vault().load() else {
-      throw VaultError.unavailable("the former place cannot be read")
+      throw VaultError.unavailable("the earlier place cannot be read")
     }
     #expect(rest.session == nil)
     #expect(await server.alive == 1)
@@ -137,7 +137,7 @@ private struct GuideStage: Sendable {
   let server: GuideServer
   let device = EmulatedKeychain.Device()
   let folder: Folder
-  let index = MemoryAccountsIndex()
+  let store = MemoryAccountsStore()
   let trouble: Trouble
   /// The edits that are left until the trouble begins.
   let left = Locked(Int.max)
@@ -166,8 +166,8 @@ private struct GuideStage: Sendable {
   }
 
   /// The lines of the app's new version that name the place of the one before.
-  private func formerly(_ former: Guide, for guide: Guide) -> [FormerPlace] {
-    switch former {
+  private func earlierPlaces(_ previous: Guide, for guide: Guide) -> [EarlierPlace] {
+    switch previous {
     case .ownTokens:
       [
         .tokens(read: { [ownTokens, left, trouble] in
@@ -184,27 +184,27 @@ private struct GuideStage: Sendable {
       ]
     case .sealedFile: [.vault(vault(.sealedFile))]
     case .accounts:
-      [FormerPlace(kind: .accounts(index, vault: { [self] in vault(.accounts, $0) }))]
+      [EarlierPlace(kind: .accounts(store, vault: { [self] in vault(.accounts, $0) }))]
     // The group and the level change within the keychain.
     case .keychain, .accessGroup, .background: guide.isKeychain ? [] : [.vault(vault(.background))]
     }
   }
 
-  @MainActor private func open(_ guide: Guide, after former: Guide?) async -> SessionController? {
+  @MainActor private func open(_ guide: Guide, after previous: Guide?) async -> SessionController? {
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1, base: .zero))
-    let places = former.map { formerly($0, for: guide) } ?? []
+    let places = previous.map { earlierPlaces($0, for: guide) } ?? []
     guard guide == .accounts else {
       return SessionController(
-        backend: server, vault: vault(guide), formerly: places, policy: policy, clock: clock)
+        backend: server, vault: vault(guide), earlier: places, policy: policy, clock: clock)
     }
-    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
+    let adopted = Locked<[AccountID: [EarlierPlace]]>([:])
     let accounts = Accounts<Void>(
-      index: index, clock: clock, observesChanges: false, formerly: places, adopted: adopted
+      store: store, clock: clock, observesChanges: false, earlier: places, adopted: adopted
     ) { [self] account in
       SessionManager(
         backend: server, vault: vault(.accounts, account),
-        formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
+        earlier: adopted.withLock { $0[account, default: []] }, baseURL: base,
         transport: StubTransport { _ in .init(status: 200) }, policy: policy, clock: clock
       ) { _ in }
     }
@@ -219,7 +219,7 @@ private struct GuideStage: Sendable {
       bare.tokens.expiresIn = .zero
       ownTokens.withLock { $0 = bare }
     } else if sequence[0] == .accounts {
-      let accounts = Accounts<Void>(index: index, clock: clock, observesChanges: false) { [self] account in
+      let accounts = Accounts<Void>(store: store, clock: clock, observesChanges: false) { [self] account in
         SessionManager(
           backend: server, vault: vault(.accounts, account), baseURL: base,
           transport: StubTransport { _ in .init(status: 200) }, clock: clock
@@ -231,12 +231,12 @@ private struct GuideStage: Sendable {
     }
     for (number, guide) in sequence.enumerated().dropFirst() {
       clock.advance(by: .seconds(3600))
-      let former = sequence[number - 1]
+      let previous = sequence[number - 1]
       if number == step {
         left.withLock { $0 = point }
         // While it moves, or while it refreshes. That the response to a refresh is lost is another test's matter.
         await server.pause(true)
-        let app = await open(guide, after: former)
+        let app = await open(guide, after: previous)
         _ = try? await app?.token()
         await server.pause(false)
         left.withLock { $0 = .max }
@@ -249,7 +249,7 @@ private struct GuideStage: Sendable {
           }
         }
       }
-      guard let app = await open(guide, after: former) else { throw Broken(description: "no account in \(guide)") }
+      guard let app = await open(guide, after: previous) else { throw Broken(description: "no account in \(guide)") }
       // A refresh that the killed program announced is awaited.
       clock.advance(by: .seconds(3600))
       _ = try await app.token()

@@ -72,9 +72,9 @@ import Testing
     }
   }
 
-  @Test(arguments: Garbage.answers.map(\.name))
+  @Test(arguments: Garbage.responses.map(\.name))
   func `for your own server takes garbage for no decision`(_ name: String) async throws {
-    let answer = try #require(Garbage.answers.first { $0.name == name }).answer
+    let answer = try #require(Garbage.responses.first { $0.name == name }).response
     let network = LossyTransport(JSONAPI())
     let server = MyServer(url: JSONAPI.url, transport: network)
     let tokens = try await server.signIn(email: "ada@example.org", password: Secret("correct horse"))

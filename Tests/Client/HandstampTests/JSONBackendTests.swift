@@ -40,9 +40,9 @@ import Testing
     }
   }
 
-  @Test(arguments: Garbage.answers.map(\.name))
+  @Test(arguments: Garbage.responses.map(\.name))
   func `takes garbage for no decision`(_ name: String) async throws {
-    let answer = try #require(Garbage.answers.first { $0.name == name }).answer
+    let answer = try #require(Garbage.responses.first { $0.name == name }).response
     let result = await shopBackend(StubTransport { _ in answer }).refresh(RefreshToken("r1"), key: .drawn())
     guard case .noDecision = result else { throw ConformanceError("garbage decides nothing", found: "\(result)") }
   }
@@ -337,7 +337,7 @@ private final class Shop: Transport {
   private struct Tokens: Sendable {
     var access: String
     var refresh: String
-    var former: String?
+    var previous: String?
   }
   private struct Content: Sendable {
     var count = 0
@@ -346,13 +346,13 @@ private final class Shop: Transport {
   }
   private let content = Locked(Content())
   private let rotates: Bool
-  private let acceptsFormer: Bool
+  private let acceptsPrevious: Bool
 
   init(_ reuse: RefreshTokenReuse?) {
     rotates = reuse != .notRotated
     switch reuse {
-    case .overlap?, .predecessor?: acceptsFormer = true
-    case .notRotated?, .never?, nil: acceptsFormer = false
+    case .overlap?, .predecessor?: acceptsPrevious = true
+    case .notRotated?, .never?, nil: acceptsPrevious = false
     }
   }
 
@@ -380,7 +380,7 @@ private final class Shop: Transport {
       content.paths.append(path)
       let token = fields["renewal"] ?? bearer
       let current = content.sessions.first { $0.value.refresh == token }?.key
-      let former = content.sessions.first { token != nil && $0.value.former == token }?.key
+      let previous = content.sessions.first { token != nil && $0.value.previous == token }?.key
       let owner = content.sessions.first { $0.value.access == bearer }?.key
       switch path {
       case "/login":
@@ -390,10 +390,10 @@ private final class Shop: Transport {
         content.count += 1
         return issue(&content, to: content.count, user: #"{"id":7,"name":"Ada"}"#)
       case "/refresh":
-        if let id = current ?? (acceptsFormer ? former : nil) {
+        if let id = current ?? (acceptsPrevious ? previous : nil) {
           return issue(&content, to: id, after: token, user: #"{"id":7}"#)
         }
-        if let former { content.sessions[former] = nil }
+        if let previous { content.sessions[previous] = nil }
         return json(401, over)
       case "/logout":
         guard let id = owner ?? current else { return json(401, over) }
@@ -406,12 +406,12 @@ private final class Shop: Transport {
   }
 
   private func issue(
-    _ content: inout Content, to id: Int, after former: String? = nil, user: String
+    _ content: inout Content, to id: Int, after previous: String? = nil, user: String
   ) -> TransportResponse {
     content.count += 1
-    let refresh = rotates ? "r\(content.count)" : former ?? "r\(content.count)"
-    content.sessions[id] = Tokens(access: "a\(content.count)", refresh: refresh, former: rotates ? former : nil)
-    let renewal = refresh == former ? "" : #""renewal":"\#(refresh)","#
+    let refresh = rotates ? "r\(content.count)" : previous ?? "r\(content.count)"
+    content.sessions[id] = Tokens(access: "a\(content.count)", refresh: refresh, previous: rotates ? previous : nil)
+    let renewal = refresh == previous ? "" : #""renewal":"\#(refresh)","#
     return json(200, #"{"data":{"token":"a\#(content.count)",\#(renewal)"seconds":600},"user":\#(user)}"#)
   }
 

@@ -3,18 +3,18 @@ import HandstampSupport
 import HandstampTesting
 import Testing
 
-/// Places of accounts, and of what only a former place knows.
+/// Places of accounts, and of what only an earlier place knows.
 extension `The place of a session` {
   private typealias Session = SessionManager<Void>
 
   @MainActor private func accounts(
-    _ fixture: Fixture, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>,
-    formerly: [FormerPlace] = [],
+    _ fixture: Fixture, _ store: MemoryAccountsStore, _ vaults: Locked<[AccountID: MemoryVault]>,
+    earlier: [EarlierPlace] = [],
     observesChanges: Bool = false
   ) async -> Accounts<Void> {
-    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
+    let adopted = Locked<[AccountID: [EarlierPlace]]>([:])
     let accounts = Accounts<Void>(
-      index: index, clock: fixture.clock, observesChanges: observesChanges, formerly: formerly, adopted: adopted
+      store: store, clock: fixture.clock, observesChanges: observesChanges, earlier: earlier, adopted: adopted
     ) { account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
@@ -22,7 +22,7 @@ extension `The place of a session` {
         return vault
       }
       return Session(
-        backend: fixture.server, vault: vault, formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
+        backend: fixture.server, vault: vault, earlier: adopted.withLock { $0[account, default: []] }, baseURL: base,
         transport: StubTransport { _ in .init(status: 200) }, policy: Self.policy, clock: fixture.clock
       ) { _ in }
     }
@@ -32,7 +32,7 @@ extension `The place of a session` {
 
   @MainActor @Test func `of a person is refused to another one, whose session is revoked`() async throws {
     let fixture = try Fixture()
-    let accounts = await accounts(fixture, MemoryAccountsIndex(), Locked([:]))
+    let accounts = await accounts(fixture, MemoryAccountsStore(), Locked([:]))
     let ada = try await accounts.add { try await fixture.server.signIn("ada") }
     let session = try #require(accounts.session(of: ada))
     let bob = try await fixture.server.signIn("bob")
@@ -53,19 +53,19 @@ extension `The place of a session` {
   @MainActor @Test func `of the active account moves, whatever ends the program between two accounts`() async throws {
     for limit in 0..<12 {
       let fixture = try Fixture()
-      let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
-      let list = await accounts(fixture, index, vaults)
+      let (store, vaults) = (MemoryAccountsStore(), Locked<[AccountID: MemoryVault]>([:]))
+      let list = await accounts(fixture, store, vaults)
       try await list.add { try await fixture.server.signIn("ada") }
       let session = try #require(list.active?.snapshot.session.value ?? nil).id
       fixture.clock.advance(by: .seconds(60))
       try await list.add { try await fixture.server.signIn("bob") }
       let left = Locked(limit)
-      func place(_ left: Locked<Int>) -> FormerPlace {
-        FormerPlace(
-          kind: .accounts(index, vault: { id in DyingVault(vaults.withLock { $0[id] ?? MemoryVault() }, left) }))
+      func place(_ left: Locked<Int>) -> EarlierPlace {
+        EarlierPlace(
+          kind: .accounts(store, vault: { id in DyingVault(vaults.withLock { $0[id] ?? MemoryVault() }, left) }))
       }
-      _ = try? await fixture.open(DyingVault(fixture.vault, left), formerly: [place(left)]).token()
-      let app = fixture.open(fixture.vault, formerly: [place(Locked(.max))])
+      _ = try? await fixture.open(DyingVault(fixture.vault, left), earlier: [place(left)]).token()
+      let app = fixture.open(fixture.vault, earlier: [place(Locked(.max))])
       _ = try await app.token()
       guard case .signedIn(let facts) = app.state else { throw Unexpected() }
       #expect(facts.id == session && facts.profile?.name == "ada", "ended after \(limit) edits")
@@ -84,10 +84,10 @@ extension `The place of a session` {
       grant.revocation = nil
       let (bare, old) = (grant, Locked<TokenResponse?>(isTaken ? grant : nil))
       let server = RenamedServer(fixture.server, "https://a.example.org")
-      let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
+      let place = EarlierPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
       func open() -> SessionController {
         SessionController(
-          backend: server, vault: fixture.vault, formerly: [place], policy: Self.policy, clock: fixture.clock)
+          backend: server, vault: fixture.vault, earlier: [place], policy: Self.policy, clock: fixture.clock)
       }
       if !isTaken { try await open().signIn(with: bare, by: .init(.password)) }
       #expect(await open().signOut().isUnrevoked)
@@ -105,7 +105,7 @@ extension `The place of a session` {
     ]
     let vault = MemoryVault()
     _ = await vault.edit(.receive(ahead))
-    let app = fixture.open(fixture.vault, formerly: [.vault(vault)])
+    let app = fixture.open(fixture.vault, earlier: [.vault(vault)])
     #expect(try await app.token().secret.count > 0)
     // Signed out here after it had begun there, as after a downgrade.
     let second = try Fixture()
@@ -113,7 +113,7 @@ extension `The place of a session` {
     second.clock.advance(by: .seconds(60))
     _ = try await second.signIn(second.vault)
     await second.open(second.vault).signOut()
-    let moved = second.open(second.vault, formerly: [.vault(second.other)])
+    let moved = second.open(second.vault, earlier: [.vault(second.other)])
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await moved.token() }
     #expect(await moved.waitForRevocations(timeout: .seconds(60)))
     #expect(try await !second.server.isLive(session))
@@ -137,8 +137,8 @@ extension `The place of a session` {
     let offline = RenamedServer(fixture.server, "https://a.example.org", isOffline: true)
     await SessionController(backend: offline, vault: fixture.vault, policy: Self.policy, clock: fixture.clock).signOut()
     #expect(try await fixture.server.isLive(session))
-    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
-    let accounts = await accounts(fixture, index, vaults, formerly: [.vault(fixture.vault)], observesChanges: true)
+    let (store, vaults) = (MemoryAccountsStore(), Locked<[AccountID: MemoryVault]>([:]))
+    let accounts = await accounts(fixture, store, vaults, earlier: [.vault(fixture.vault)], observesChanges: true)
     #expect(accounts.accounts.isEmpty && accounts.snapshot.storageError == nil)
     try await until { try await !fixture.server.isLive(session) }
     #expect(await fixture.vault.read() == .absent)
@@ -153,14 +153,14 @@ extension `The place of a session` {
       RenamedServer(fixture.server, "https://a.example.org"),
       RenamedServer(fixture.server, "https://b.example.org", isOffline: true)
     )
-    let former = SessionController(backend: other, vault: vault, policy: Self.policy, clock: fixture.clock)
-    try await former.signIn(with: try await fixture.server.signIn("ada"), by: .init(.password))
-    await former.signOut()
-    let (index, id) = (MemoryAccountsIndex(), AccountID("ada"))
-    _ = await index.edit(.add(ListedAccount(id: id, name: "Ada", addedAt: fixture.clock.now().wall)))
-    _ = await index.edit(.remove(id, isLeaving: true))
+    let previous = SessionController(backend: other, vault: vault, policy: Self.policy, clock: fixture.clock)
+    try await previous.signIn(with: try await fixture.server.signIn("ada"), by: .init(.password))
+    await previous.signOut()
+    let (store, id) = (MemoryAccountsStore(), AccountID("ada"))
+    _ = await store.edit(.add(ListedAccount(id: id, name: "Ada", addedAt: fixture.clock.now().wall)))
+    _ = await store.edit(.remove(id, isLeaving: true))
     func open(_ server: RenamedServer) async -> Accounts<Void> {
-      let accounts = Accounts<Void>(index: index, clock: fixture.clock) { _ in
+      let accounts = Accounts<Void>(store: store, clock: fixture.clock) { _ in
         SessionManager(
           backend: server, vault: vault, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
           policy: Self.policy, clock: fixture.clock
@@ -173,25 +173,25 @@ extension `The place of a session` {
     // It has nothing to do; if it forgot the account, it would do so by then.
     for _ in 0..<10_000 { await Task.yield() }
     #expect(stranger.snapshot.isLoaded)
-    #expect(try await index.read().get().leaving == [id], "its work waits for a program of that server")
+    #expect(try await store.read().get().leaving == [id], "its work waits for a program of that server")
     let friend = await open(RenamedServer(fixture.server, "https://b.example.org"))
-    try await until { try await index.read().get().leaving.isEmpty }
+    try await until { try await store.read().get().leaving.isEmpty }
     #expect(friend.accounts.isEmpty)
   }
 
-  @MainActor @Test func `in two former places ends in both when the account is removed`() async throws {
+  @MainActor @Test func `in two earlier places ends in both when the account is removed`() async throws {
     let fixture = try Fixture()
-    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let (store, vaults) = (MemoryAccountsStore(), Locked<[AccountID: MemoryVault]>([:]))
     let third = MemoryVault()
     let one = try await fixture.signIn(fixture.other)
     fixture.clock.advance(by: .seconds(60))
     let two = try await fixture.signIn(third)
-    let places: [FormerPlace] = [.vault(fixture.other), .vault(third)]
-    let first = await accounts(fixture, index, vaults, formerly: places, observesChanges: true)
+    let places: [EarlierPlace] = [.vault(fixture.other), .vault(third)]
+    let first = await accounts(fixture, store, vaults, earlier: places, observesChanges: true)
     let ada = try #require(first.accounts.first?.id)
     _ = try await first.remove(ada)
     for session in [one, two] { try await until { try await !fixture.server.isLive(session) } }
-    let next = await accounts(fixture, index, vaults, formerly: places)
+    let next = await accounts(fixture, store, vaults, earlier: places)
     #expect(next.accounts.isEmpty)
   }
 
@@ -200,8 +200,8 @@ extension `The place of a session` {
     var grant = try await fixture.server.signIn("ada")
     grant.profile = nil
     let old = Locked<TokenResponse?>(grant)
-    let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
-    let accounts = await accounts(fixture, MemoryAccountsIndex(), Locked([:]), formerly: [place])
+    let place = EarlierPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
+    let accounts = await accounts(fixture, MemoryAccountsStore(), Locked([:]), earlier: [place])
     guard case .unavailable(let text)? = accounts.snapshot.storageError else { throw Unexpected() }
     #expect(text.contains("does not say whose it is") && old.withLock { $0 != nil })
   }
@@ -213,28 +213,28 @@ extension `The place of a session` {
 
   @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {
     let fixture = try Fixture()
-    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let (store, vaults) = (MemoryAccountsStore(), Locked<[AccountID: MemoryVault]>([:]))
     let session = try await fixture.signIn(fixture.vault)
     fixture.clock.advance(by: .seconds(3600))
     for _ in 0..<2 {
-      let accounts = await accounts(fixture, index, vaults, formerly: [.vault(fixture.vault)])
+      let accounts = await accounts(fixture, store, vaults, earlier: [.vault(fixture.vault)])
       #expect(accounts.accounts.map(\.name) == ["ada"])
       _ = try await #require(accounts.active).controller.token()
       #expect(await fixture.vault.read() == .absent)
     }
-    let accounts = await accounts(fixture, index, vaults)
+    let accounts = await accounts(fixture, store, vaults)
     // She is the same person by a sign-in of her own.
     try await accounts.add { try await fixture.server.signIn("bob") }
     #expect(accounts.listedID(of: try await fixture.server.signIn("ada")) == accounts.activeID)
     let back = fixture.open(
       fixture.vault,
-      formerly: [FormerPlace(kind: .accounts(index, vault: { id in vaults.withLock { $0[id] ?? MemoryVault() } }))])
+      earlier: [EarlierPlace(kind: .accounts(store, vault: { id in vaults.withLock { $0[id] ?? MemoryVault() } }))])
     _ = try await back.token()
     guard case .signedIn(let facts) = back.state else { throw Unexpected() }
     #expect(facts.id == session)
     #expect(await back.waitForRevocations(timeout: .seconds(60)))
     #expect(try await fixture.server.isLive(session))
-    guard case .success(let list) = await index.read() else { throw Unexpected() }
+    guard case .success(let list) = await store.read() else { throw Unexpected() }
     #expect(list.accounts.isEmpty && list.leaving.isEmpty)
   }
 }

@@ -50,9 +50,9 @@ final class DyingVault: Vault {
 
     init(_ issuer: String = "https://a.example.org") throws { server = try TestServer(clock: clock, issuer: issuer) }
 
-    func open(_ vault: any Vault, at server: TestServer? = nil, formerly: [FormerPlace] = []) -> SessionController {
+    func open(_ vault: any Vault, at server: TestServer? = nil, earlier: [EarlierPlace] = []) -> SessionController {
       SessionController(
-        backend: server ?? self.server, vault: vault, formerly: formerly, policy: policy, clock: clock)
+        backend: server ?? self.server, vault: vault, earlier: earlier, policy: policy, clock: clock)
     }
 
     func signIn(_ vault: any Vault, as name: String = "ada") async throws -> SessionID {
@@ -65,7 +65,7 @@ final class DyingVault: Vault {
     let id = try await fixture.signIn(fixture.other)
     let log = ListAuditLog()
     let session = SessionController(
-      backend: fixture.server, vault: fixture.vault, formerly: [.vault(fixture.other)], policy: Self.policy,
+      backend: fixture.server, vault: fixture.vault, earlier: [.vault(fixture.other)], policy: Self.policy,
       clock: fixture.clock, audit: log)
     #expect(await first(session.states) { $0.isSignedIn } != nil)
     await session.flushAuditLog()
@@ -73,7 +73,7 @@ final class DyingVault: Vault {
     #expect(log.entries.allSatisfy { $0.session == id && $0.account != nil && $0.outcome == "ok" })
     // The next launch only restores it.
     let later = SessionController(
-      backend: fixture.server, vault: fixture.vault, formerly: [.vault(fixture.other)], policy: Self.policy,
+      backend: fixture.server, vault: fixture.vault, earlier: [.vault(fixture.other)], policy: Self.policy,
       clock: fixture.clock, audit: log)
     #expect(await first(later.states) { $0.isSignedIn } != nil)
     await later.flushAuditLog()
@@ -88,7 +88,7 @@ final class DyingVault: Vault {
     for launch in 1...2 {
       let session = SessionController(
         backend: fixture.server, vault: fixture.vault,
-        formerly: [
+        earlier: [
           .tokens(read: { canRemove && launch > 1 ? nil : tokens }) { if !canRemove { throw CancellationError() } }
         ], policy: Self.policy, clock: fixture.clock, audit: log)
       #expect(await first(session.states) { $0.isSignedIn } != nil)
@@ -134,7 +134,7 @@ final class DyingVault: Vault {
     guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
     let moved = SessionController(
       backend: RenamedServer(fixture.server, "https://new.example.org"), vault: fixture.vault,
-      formerly: [.server("HTTPS://a.example.org/")], policy: Self.policy, clock: fixture.clock)
+      earlier: [.server("HTTPS://a.example.org/")], policy: Self.policy, clock: fixture.clock)
     fixture.clock.advance(by: .seconds(3600))
     _ = try await moved.token()
     #expect(try await fixture.server.isLive(session))
@@ -150,28 +150,28 @@ final class DyingVault: Vault {
   /// Each program knows the server by both names.
   @Test func `makes room for a new sign-in under whichever name of the server it was begun`() async throws {
     let fixture = try Fixture()
-    func open(_ name: String, formerly former: String) -> SessionController {
+    func open(_ name: String, earlier: String) -> SessionController {
       SessionController(
-        backend: RenamedServer(fixture.server, name), vault: fixture.vault, formerly: [.server(former)],
+        backend: RenamedServer(fixture.server, name), vault: fixture.vault, earlier: [.server(previous)],
         policy: Self.policy, clock: fixture.clock)
     }
     let (old, new) = ("https://a.example.org", "https://new.example.org")
-    let (former, app) = (open(old, formerly: new), open(new, formerly: old))
-    for program in [former, app, former, app] {
+    let (previous, app) = (open(old, earlier: new), open(new, earlier: old))
+    for program in [previous, app, previous, app] {
       let id = try await program.signIn { try await fixture.server.signIn("ada") }.id
       guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
       #expect(entry.session?.id == id)
     }
   }
 
-  @Test func `moves with its server's former URL, and counts as one of two of the same server`() async throws {
+  @Test func `moves with its server's earlier URL, and counts as one of two of the same server`() async throws {
     let fixture = try Fixture()
     let first = try await fixture.signIn(fixture.other)
     fixture.clock.advance(by: .seconds(60))
     let renamed = RenamedServer(fixture.server, "https://new.example.org")
     func open() -> SessionController {
       SessionController(
-        backend: renamed, vault: fixture.vault, formerly: [.server("https://a.example.org"), .vault(fixture.other)],
+        backend: renamed, vault: fixture.vault, earlier: [.server("https://a.example.org"), .vault(fixture.other)],
         policy: Self.policy, clock: fixture.clock)
     }
     let second = try await SessionController(
@@ -203,21 +203,21 @@ final class DyingVault: Vault {
       fixture.clock.advance(by: .seconds(3600))
       let left = Locked(limit)
       let dying = fixture.open(
-        DyingVault(fixture.vault, left), formerly: [.vault(DyingVault(fixture.other, left))])
+        DyingVault(fixture.vault, left), earlier: [.vault(DyingVault(fixture.other, left))])
       wasWhole = (try? await dying.token()) != nil
-      let next = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
+      let next = fixture.open(fixture.vault, earlier: [.vault(fixture.other)])
       _ = try await next.token()
       guard case .signedIn(let facts) = next.state else { throw Unexpected() }
       #expect(facts.id == session)
       #expect(await fixture.other.read() == .absent)
       // And back.
-      let back = fixture.open(fixture.other, formerly: [.vault(fixture.vault)])
+      let back = fixture.open(fixture.other, earlier: [.vault(fixture.vault)])
       _ = try await back.token()
       #expect(await fixture.vault.read() == .absent)
       await back.signOut()
       #expect(await back.waitForRevocations(timeout: .seconds(60)))
       #expect(try await !fixture.server.isLive(session))
-      let last = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
+      let last = fixture.open(fixture.vault, earlier: [.vault(fixture.other)])
       await #expect(throws: SessionError.signedOut(.signedOut)) { try await last.token() }
     }
     #expect(wasWhole)
@@ -229,7 +229,7 @@ final class DyingVault: Vault {
       let first = try await fixture.signIn(laterIsThere ? fixture.vault : fixture.other)
       fixture.clock.advance(by: .seconds(60))
       let second = try await fixture.signIn(laterIsThere ? fixture.other : fixture.vault)
-      let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
+      let app = fixture.open(fixture.vault, earlier: [.vault(fixture.other)])
       _ = try await app.token()
       guard case .signedIn(let facts) = app.state else { throw Unexpected() }
       #expect(facts.id == second)
@@ -239,20 +239,20 @@ final class DyingVault: Vault {
     }
   }
 
-  @Test func `knows of an end that only the former place has seen`() async throws {
+  @Test func `knows of an end that only the earlier place has seen`() async throws {
     let fixture = try Fixture()
     let session = try await fixture.signIn(fixture.vault)
     guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
     // Half moved, then signed out by the older version.
-    let former = MemoryVault(entry)
-    _ = await former.edit(.signOut(.signedOut, at: fixture.clock.now()))
-    let app = fixture.open(fixture.vault, formerly: [.vault(former)])
+    let previous = MemoryVault(entry)
+    _ = await previous.edit(.signOut(.signedOut, at: fixture.clock.now()))
+    let app = fixture.open(fixture.vault, earlier: [.vault(previous)])
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await app.token() }
     #expect(await app.waitForRevocations(timeout: .seconds(60)))
     #expect(try await !fixture.server.isLive(session))
   }
 
-  @Test func `ends with a later sign-out in the former place`() async throws {
+  @Test func `ends with a later sign-out in the earlier place`() async throws {
     let fixture = try Fixture()
     let first = try await fixture.signIn(fixture.vault)
     fixture.clock.advance(by: .seconds(60))
@@ -260,7 +260,7 @@ final class DyingVault: Vault {
     let second = try await fixture.signIn(fixture.other, as: "ada")
     fixture.clock.advance(by: .seconds(60))
     await fixture.open(fixture.other).signOut()
-    let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
+    let app = fixture.open(fixture.vault, earlier: [.vault(fixture.other)])
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await app.token() }
     #expect(await app.waitForRevocations(timeout: .seconds(60)))
     for session in [first, second] { #expect(try await !fixture.server.isLive(session)) }
@@ -276,18 +276,18 @@ final class DyingVault: Vault {
     fixture.clock.advance(by: .seconds(3600))
     _ = try await fixture.open(fixture.other).token()
     fixture.clock.advance(by: .seconds(3600))
-    let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
+    let app = fixture.open(fixture.vault, earlier: [.vault(fixture.other)])
     _ = try await app.token()
     #expect(await fixture.other.read() == .absent)
     #expect(try await fixture.server.isLive(session))
   }
 
-  @Test func `is not used while the former one still holds the same session`() async throws {
+  @Test func `is not used while the earlier one still holds the same session`() async throws {
     let fixture = try Fixture()
     let session = try await fixture.signIn(fixture.other)
     let stuck = FaultyVault(fixture.other)
     await stuck.set { $0.failing = { $1 == .response && $0.isEmpty ? .permissions("read-only") : nil } }
-    let app = fixture.open(fixture.vault, formerly: [.vault(stuck)])
+    let app = fixture.open(fixture.vault, earlier: [.vault(stuck)])
     await #expect(throws: SessionError.storage(.permissions("read-only"))) { try await app.token() }
     // A sign-out ends it there, too.
     #expect(await app.signOut().storageError == nil)
@@ -301,7 +301,7 @@ final class DyingVault: Vault {
     let fixture = try Fixture()
     let stranger = try TestServer(clock: fixture.clock, issuer: "https://b.example.org")
     let theirs = try await fixture.open(fixture.other, at: stranger).signIn { try await stranger.signIn("ada") }
-    let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
+    let app = fixture.open(fixture.vault, earlier: [.vault(fixture.other)])
     await #expect(throws: SessionError.signedOut(nil)) { try await app.token() }
     try await app.signIn { try await fixture.server.signIn("ada") }
     #expect(await app.signOut().storageError == nil)
@@ -320,7 +320,7 @@ final class DyingVault: Vault {
       if let refresh { grant.tokens.refresh = RefreshToken(refresh) }
       let old = Locked<TokenResponse?>(grant)
       let app = fixture.open(
-        fixture.vault, formerly: [.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }])
+        fixture.vault, earlier: [.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }])
       #expect(((try? await app.token()) != nil) == isUsable)
       #expect((old.withLock { $0 } == nil) == isUsable)
       // The user can sign in all the same.
@@ -328,12 +328,12 @@ final class DyingVault: Vault {
     }
   }
 
-  @Test func `is not known while the former one cannot be read`() async throws {
+  @Test func `is not known while the earlier one cannot be read`() async throws {
     let fixture = try Fixture()
     _ = try await fixture.signIn(fixture.other)
     let locked = FaultyVault(fixture.other)
     await locked.set { $0 = .locked }
-    let app = fixture.open(fixture.vault, formerly: [.vault(locked)])
+    let app = fixture.open(fixture.vault, earlier: [.vault(locked)])
     await #expect(throws: SessionError.storage(.locked)) { try await app.token() }
     await locked.set { $0 = .init() }
     #expect(try await app.token().secret.count > 0)
@@ -349,7 +349,7 @@ final class DyingVault: Vault {
       bare.tokens.expiresIn = .zero
       let old = Locked<TokenResponse?>(bare)
       let removals = Locked(0)
-      let place = FormerPlace.tokens(read: { old.withLock { $0 } }) {
+      let place = EarlierPlace.tokens(read: { old.withLock { $0 } }) {
         if removals.withLock({
           $0 += 1; return $0
         }) <= (stops == 3 ? 1 : 0) {
@@ -358,9 +358,9 @@ final class DyingVault: Vault {
         old.withLock { $0 = nil }
       }
       let left = Locked(stops)
-      _ = try? await fixture.open(stops < 3 ? DyingVault(fixture.vault, left) : fixture.vault, formerly: [place])
+      _ = try? await fixture.open(stops < 3 ? DyingVault(fixture.vault, left) : fixture.vault, earlier: [place])
         .token()
-      let app = fixture.open(fixture.vault, formerly: [place])
+      let app = fixture.open(fixture.vault, earlier: [place])
       _ = try await app.token()
       #expect(old.withLock { $0 } == nil)
       #expect(try await fixture.server.isLive(session))
@@ -369,7 +369,7 @@ final class DyingVault: Vault {
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
       #expect(try await !fixture.server.isLive(session))
       await #expect(throws: SessionError.signedOut(.signedOut)) {
-        try await fixture.open(fixture.vault, formerly: [place]).token()
+        try await fixture.open(fixture.vault, earlier: [place]).token()
       }
     }
   }

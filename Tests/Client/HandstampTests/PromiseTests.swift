@@ -7,7 +7,7 @@ import Testing
   @Test func `a lost response does not sign the user out`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
-    await test.server.loseNextAnswer()
+    await test.server.loseNextResponse()
     test.clock.advance(by: .seconds(3600))
     _ = try await test.relaunch().token()
     #expect(await test.server.rotations == 1)
@@ -54,7 +54,7 @@ import Testing
     await #expect(throws: SessionError.sessionEnded(.accountClosed)) { try await test.token() }
   }
 
-  @Test func `signing in again on a device ends its former session with the first use of the new one`() async throws {
+  @Test func `signing in again on a device ends its previous session with the first use of the new one`() async throws {
     let test = try SessionTest()
     let first = try await test.signIn("ada").id
     let second = try await test.signIn("ada").id

@@ -40,7 +40,7 @@ import Testing
       report: report)
   }
 
-  /// Opens the queue's file again. A thread that has served the former queue may hold its lock for a moment longer.
+  /// Opens the queue's file again. A thread that has served the previous queue may hold its lock for a moment longer.
   private func reopened(_ api: APIClient) async throws -> RequestQueue { try await reopened { queue(api) } }
 
   private func reopened(_ open: () -> RequestQueue) async throws -> RequestQueue {

@@ -56,13 +56,13 @@ import Testing
 
   /// Only `invalid_grant` in JSON with 400 or 401 from the token endpoint decides anything. Any other response keeps the
   /// session, and the same pair is sent again later.
-  @Test(arguments: Garbage.answers.map(\.name) + ["a 403 that says invalid_grant"])
+  @Test(arguments: Garbage.responses.map(\.name) + ["a 403 that says invalid_grant"])
   func `04 a refresh is answered by a proxy, a portal or a broken server`(name: String) async throws {
     // Third-party servers may say so with a 403, Handstamp's own does not.
     let forbidden = TransportResponse(
       status: 403, headers: [HeaderField("Content-Type", "application/json")],
       body: Array(#"{"error":"invalid_grant"}"#.utf8))
-    let answer = Garbage.answers.first { $0.name == name }?.answer ?? forbidden
+    let answer = Garbage.responses.first { $0.name == name }?.response ?? forbidden
     let clock = ManualClock()
     let network = LossyTransport(StubTransport { _ in answer })
     let server = ServerBackend(
@@ -97,7 +97,7 @@ import Testing
     let test = try SessionTest()
     try await test.signIn("ada")
     test.clock.advance(by: .seconds(601))
-    for _ in 0..<5 { await test.server.loseNextAnswer() }
+    for _ in 0..<5 { await test.server.loseNextResponse() }
     await #expect(throws: SessionError.self) { try await test.token() }
     _ = try await test.relaunch().token()
     #expect(await test.server.rotations == 1)

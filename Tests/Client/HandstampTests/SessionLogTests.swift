@@ -161,7 +161,7 @@ private struct Lines: LogHandler {
     }
   }
 
-  @Test func `may lack a profile, and then may be any person's: the former user's data is erased`() async throws {
+  @Test func `may lack a profile, and then may be any person's: the previous user's data is erased`() async throws {
     let vault = MemoryVault()
     let cleared = Locked<[String]>([])
     let session = SessionController(

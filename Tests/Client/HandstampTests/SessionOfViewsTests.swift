@@ -85,8 +85,8 @@ import FoundationNetworking
     clock.advance(by: .seconds(590))
     #expect(await SessionLifeCycle(for: session).refreshInBackground(.seconds(60)))
     #expect(backend.calls.count == 1)
-    let index = MemoryAccountsIndex()
-    let accounts = Accounts<Void>(index: index, clock: clock) { [self] _ in manager(backend) }
+    let store = MemoryAccountsStore()
+    let accounts = Accounts<Void>(store: store, clock: clock) { [self] _ in manager(backend) }
     try await accounts.add {
       var response = TokenResponse.sample(2, session: "s2")
       response.profile = Profile(id: AccountID("ada"), name: "ada")
@@ -94,7 +94,7 @@ import FoundationNetworking
     }
     clock.advance(by: .seconds(590))
     // Another launch, for a background task: the list has not been read yet.
-    let launched = Accounts<Void>(index: index, clock: clock, observesChanges: false) { [self] _ in manager(backend) }
+    let launched = Accounts<Void>(store: store, clock: clock, observesChanges: false) { [self] _ in manager(backend) }
     #expect(await SessionLifeCycle(for: launched).refreshInBackground(.seconds(60)))
     #expect(backend.calls.count == 2)
   }
@@ -110,14 +110,14 @@ import FoundationNetworking
     let folder = SealedFileVault.standard(name).folder
     defer { try? FileManager.default.removeItem(atPath: (folder as NSString).deletingLastPathComponent) }
     let transport = StubTransport { _ in .init(status: 200) }
-    func single(_ places: [FormerPlace] = []) -> SessionManager<Void> {
+    func single(_ places: [EarlierPlace] = []) -> SessionManager<Void> {
       SessionManager(
-        backend: server, vault: .standard(name), formerly: places, baseURL: base, transport: transport, policy: quiet)
+        backend: server, vault: .standard(name), earlier: places, baseURL: base, transport: transport, policy: quiet)
     }
     let first = single()
     try await first.signIn { try await server.signIn("ada") }
     guard case .signedIn(let facts) = first.state else { throw SessionError.cancelled }
-    // Neither a vault nor a former place is named.
+    // Neither a vault nor an earlier place is named.
     let accounts = Accounts<Void>(backend: server, name: name, baseURL: base, transport: transport, policy: quiet) {
       _ in
     }

@@ -224,7 +224,7 @@ import Testing
     try await test.signIn("ada")
     let session = test.session
     let facts = try await session.signIn(remember: false) { try await test.server.signIn("ada", device: "other") }
-    // The former session must not be restored in its place.
+    // The previous session must not be restored in its place.
     guard case .value(let entry) = await test.vault.read() else { throw CancellationError() }
     #expect(entry.session == nil)
     test.clock.advance(by: .seconds(3600))

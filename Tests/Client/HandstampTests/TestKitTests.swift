@@ -134,7 +134,7 @@ private struct Gullible: Backend {
     let sent = StubTransport { _ in .init(status: 200) }
     let network = LossyTransport(sent, seed: 7, odds: .bad, clock: clock)
     let request = TransportRequest(method: "GET", url: "https://example.org")
-    for fate in [LossyTransport.Fate.requestLost, .answerLost] {
+    for fate in [LossyTransport.Fate.requestLost, .responseLost] {
       network.expect(fate)
       await #expect(throws: TransportError.timedOut) { try await network.send(request) }
     }
@@ -174,7 +174,7 @@ private struct Gullible: Backend {
       _ = try await session.token()
     }
     #expect(await server.rotations == 30)
-    #expect(network.fates.contains(.answerLost))
+    #expect(network.fates.contains(.responseLost))
   }
 
   @Test func `a faulty vault can be slow, full or torn`() async throws {

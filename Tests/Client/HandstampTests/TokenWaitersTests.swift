@@ -43,7 +43,7 @@ import Testing
     #expect(!waiters.isOpen(name(1)))
     let late = await join(2, need)
     #expect(late.isFirst)
-    // Named again by mistake, the former group no longer exists.
+    // Named again by mistake, the previous group no longer exists.
     waiters.answer([name(1)], .failure(.storageOutdated))
     waiters.answer([name(2)], answer)
     #expect(await early.task.value == answer)

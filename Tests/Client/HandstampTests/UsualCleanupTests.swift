@@ -82,7 +82,7 @@ import FoundationNetworking
     defer { removeCookies() }
     let session = try await session("ada")
     try await session.signIn { tokens(of: "bob") }
-    // The former account's end, before the new session began.
+    // The previous account's end, before the new session began.
     #expect(!cookies.contains("host"))
     #expect(session.currentUser?.id == account("bob"))
   }

@@ -9,12 +9,12 @@ import Testing
 /// Runs the model of Examples/Documents/Sources/SeveralAccounts with the package's models for its views.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `An app with several accounts` {
   typealias Session = SessionManager<Content>
-  private let index = MemoryAccountsIndex()
+  private let store = MemoryAccountsStore()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
 
   /// Starts the app: its memory is lost, the list and the vaults remain.
   private func launch() async -> AccountsModel {
-    let accounts = Accounts(index: index, backend: PreviewBackend()) { [vaults] account in
+    let accounts = Accounts(store: store, backend: PreviewBackend()) { [vaults] account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
         vaults[account] = vault
@@ -92,7 +92,7 @@ import Testing
   @Test func `lists no account of a sign-in that the user has left, and ends its session`() async throws {
     let gate = Gate()
     let backend = LateBackend(gate)
-    let accounts = Accounts(index: index, backend: backend) { _ in
+    let accounts = Accounts(store: store, backend: backend) { _ in
       SessionManager(backend: backend, vault: MemoryVault(), baseURL: base) { _ in Content(name: "content") }
     }
     let form = AuthViewModel(fresh: accounts)
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func `says what the accounts' server does not offer`() async throws {
-    let accounts = Accounts(index: index) { _ in
+    let accounts = Accounts(store: store) { _ in
       SessionManager(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in Content(name: "content") }
     }
     await #expect(throws: SessionError.unsupported("accounts")) { try await accounts.signInAnonymously() }

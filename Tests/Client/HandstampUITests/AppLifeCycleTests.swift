@@ -17,7 +17,7 @@ import Testing
     let backend = ScriptedBackend { _, _, _ in .noDecision(.network(.timedOut)) }
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1, base: .zero))
-    let accounts = Accounts(index: MemoryAccountsIndex()) { _ in
+    let accounts = Accounts(store: MemoryAccountsStore()) { _ in
       SessionManager(backend: backend, vault: MemoryVault(), baseURL: base, policy: policy) { _ in "content" }
     }
     let life = AppLifeCycle(accounts)

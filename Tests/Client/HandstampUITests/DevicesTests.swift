@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test func `reflects the app's accounts`() async throws {
-    let accounts = Accounts<Int>(index: MemoryAccountsIndex()) { _ in
+    let accounts = Accounts<Int>(store: MemoryAccountsStore()) { _ in
       SessionManager(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in 0 }
     }
     let model = AccountSwitcherModel(accounts)

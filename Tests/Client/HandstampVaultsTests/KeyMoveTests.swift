@@ -195,7 +195,7 @@ struct KeyProgram: Sendable {
   @Test func `removes no other key that a vault needs`() async throws {
     let installation = try await KeyInstallation(at: .file)
     let key = try installation.home.bytes("vault.key")
-    // A key of a former life of this folder.
+    // A key of a previous life of this folder.
     #expect(try await KeyProgram(installation).move(to: .passphrase) == nil)
     let sealed = try installation.home.bytes("passphrase.key")
     try installation.home.remove("passphrase.key")

@@ -156,7 +156,7 @@ import Testing
     #expect(await vault.read() == .trouble(Self.vanished))
     #expect(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
     #expect(home.names().isEmpty)
-    // Another process, unaware of the former folder, uses the new one, and its write is seen.
+    // Another process, unaware of the previous folder, uses the new one, and its write is seen.
     _ = try await Child(home.vaults, "begin", "s2").end()
     guard case .value(let entry) = await vault.read() else { throw Unexpected() }
     #expect(entry.session?.id == SessionID("s2"))

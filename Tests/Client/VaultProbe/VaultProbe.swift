@@ -122,7 +122,7 @@ import Musl
   }
 
   private func edit(_ edit: AccountsEdit) async {
-    switch await FileAccountsIndex(folder: vault.folder).edit(edit) {
+    switch await FileAccountsStore(folder: vault.folder).edit(edit) {
     case .success(let list): say("accounts \(list.accounts.count)")
     case .failure(let trouble): say(text(trouble))
     }

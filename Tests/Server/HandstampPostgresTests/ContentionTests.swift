@@ -39,7 +39,7 @@ import Testing
     let store = try await opened()
     let old = Samples.session(0)
     try await store.write([.createAccount(Samples.account), .createSession(old)], events: [])
-    // Sign-ins on one device: each ends the former session, and begins its own.
+    // Sign-ins on one device: each ends the previous session, and begins its own.
     let found = await errors(24) { number throws(RegistryStoreError) in
       let row = SessionRow(
         session: Samples.session(number + 1).session, account: Samples.ada, device: old.device, kind: .keyed,

@@ -125,7 +125,7 @@ import Testing
     #expect(AuthenticationMethods(text: expected, asked: row.methods.asked) == row.methods)
   }
 
-  @Test func `is what the last proof shows, and not to a former cookie`() async throws {
+  @Test func `is what the last proof shows, and not to a previous cookie`() async throws {
     let world = try await World()
     let browser = try await world.registry.beginBrowserSession(
       by: .password(of: world.ada), on: .browser("b"), now: start)
@@ -137,8 +137,8 @@ import Testing
       now: later)
     #expect(strong.methods.context == .phishingResistant)
     // Copied before, it shows neither the later time nor the later proof.
-    let former = try #require(try await world.registry.browserSession(browser.cookie, now: later))
-    #expect(former.methods == [] && former.authenticatedAt == start)
+    let previous = try #require(try await world.registry.browserSession(browser.cookie, now: later))
+    #expect(previous.methods == [] && previous.authenticatedAt == start)
     let present = try #require(try await world.registry.browserSession(strong.cookie, now: later))
     #expect(present.methods == .passkey(mayBeCopied: true) && present.authenticatedAt == later)
     // A weaker proof is the only one of its time.

@@ -14,11 +14,11 @@ struct Desk {
 
   init(
     _ world: World, _ id: String = "browser", _ persistence: SessionPersistence = .persistent,
-    leaving former: SessionID? = nil
+    leaving previous: SessionID? = nil
   ) async throws {
     self.world = world
     browser = try await world.registry.beginBrowserSession(
-      by: .password(of: world.ada), on: .browser(id), persistence, leaving: former, now: start)
+      by: .password(of: world.ada), on: .browser(id), persistence, leaving: previous, now: start)
   }
 
   var user: BrowserSession { browser }
@@ -72,9 +72,9 @@ struct Desk {
     let new = try await desk.registry.reauthenticate(user, by: .password(of: desk.world.ada), now: later)
     #expect(new.row.id == desk.user.row.id)
     #expect(new.authenticatedAt == later)
-    // The response may be lost. The former cookie does not show the proof.
-    let former = try await desk.registry.browserSession(desk.browser.cookie, now: later)
-    #expect(former?.authenticatedAt == start)
+    // The response may be lost. The previous cookie does not show the proof.
+    let previous = try await desk.registry.browserSession(desk.browser.cookie, now: later)
+    #expect(previous?.authenticatedAt == start)
     let presented = try await desk.registry.browserSession(new.cookie, now: later)
     #expect(presented?.authenticatedAt == later)
     #expect(try await desk.registry.browserSession(desk.browser.cookie, now: later) == nil)

@@ -25,17 +25,17 @@ extension World {
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `The first use of a session` {
-  @Test func `ends the former one of the device, and the sign-in ends none`() async throws {
+  @Test func `ends the previous one of the device, and the sign-in ends none`() async throws {
     let world = try await World()
-    let former = try await world.signIn()
-    #expect(try await world.use(former) == [])
+    let previous = try await world.signIn()
+    #expect(try await world.use(previous) == [])
     let before = try await world.store.lastEventID()
     let new = try await world.signIn(now: after(.seconds(9)))
     #expect(try await world.events(after: before).map(\.kind) == [.sessionEstablished])
-    #expect(try await world.shown() == [former.row.id, new.row.id])
+    #expect(try await world.shown() == [previous.row.id, new.row.id])
     let begun = try await world.store.lastEventID()
     let outcome = try await world.use(new, now: after(.seconds(20)))
-    #expect(outcome.map(\.id) == [former.row.id])
+    #expect(outcome.map(\.id) == [previous.row.id])
     #expect(try await world.events(after: begun).map(\.reason) == [.replaced])
     #expect(try await world.shown() == [new.row.id])
     #expect(try await world.use(new, now: after(.seconds(21))) == [])
@@ -43,13 +43,13 @@ extension World {
 
   @Test func `is also a refresh`() async throws {
     let world = try await World()
-    let former = try await world.signIn()
-    _ = try await world.successor(of: world.token(of: former), key: 1)
+    let previous = try await world.signIn()
+    _ = try await world.successor(of: world.token(of: previous), key: 1)
     let new = try await world.signIn(now: after(.seconds(9)))
     guard case .issued(let issue) = try await world.refresh(world.token(of: new), key: 2) else { throw Wrong() }
-    #expect(issue.displaced.map(\.id) == [former.row.id])
+    #expect(issue.displaced.map(\.id) == [previous.row.id])
     #expect(try await world.store.session(new.row.id)?.pending == nil)
-    #expect(outline(try await world.refresh(world.token(of: former), key: 1)) == "ended replaced")
+    #expect(outline(try await world.refresh(world.token(of: previous), key: 1)) == "ended replaced")
   }
 
   @Test func `of an older session ends no newer one that is in use`() async throws {

@@ -18,7 +18,7 @@ import Testing
     #expect(outline(try await world.refresh(world.token(of: new), key: 1)) == "issued rotated")
   }
 
-  @Test func `again from one device ends only the former session`() async throws {
+  @Test func `again from one device ends only the previous session`() async throws {
     let world = try await World()
     let bob = try await world.registry.openAccount(
       email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)

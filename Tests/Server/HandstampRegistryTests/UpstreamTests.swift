@@ -162,7 +162,7 @@ extension World {
     #expect(try await world.end(event: "e2") == [lasting])
   }
 
-  @Test func `of the session there that a browser has signed in with again ends it, of the former one no longer`()
+  @Test func `of the session there that a browser has signed in with again ends it, of the previous one no longer`()
     async throws
   {
     let world = try await World()

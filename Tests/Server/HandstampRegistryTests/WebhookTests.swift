@@ -216,7 +216,7 @@ private struct SeededGenerator: RandomNumberGenerator {
     #expect(secret.count == 32)
     let renewed = try #require(try await line.registry.renewSecret(ofWebhook: "crm", now: start))
     #expect(line.registry.mint.secret(of: renewed, by: renewed.signer) != secret)
-    // For a day the former one signs as well.
+    // For a day the previous one signs as well.
     let signers = renewed.signers(at: after(.milliseconds(86_399_999)))
     #expect(signers.map { line.registry.mint.secret(of: renewed, by: $0) }.contains(secret))
     #expect(renewed.signers(at: after(.seconds(86_400))) == [renewed.signer])

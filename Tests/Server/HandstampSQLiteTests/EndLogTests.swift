@@ -198,8 +198,8 @@ import Testing
     try restore(files)
     try await withStore { store in
       #expect(store.reapplied.sessions == 2)
-      let former = try #require(try await store.session(session(1).id))
-      #expect(former.end?.reason == .tokenReuseDetected)
+      let previous = try #require(try await store.session(session(1).id))
+      #expect(previous.end?.reason == .tokenReuseDetected)
       let row = try #require(try await store.session(session(2).id))
       #expect(row.end?.reason == .rejected)
     }

@@ -14,8 +14,8 @@ import Testing
     try fresh.close()
     let path = folder.server.databasePath
     for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) }
-    let former = try DatabaseQueue(path: path)
-    try await former.write { db in
+    let previous = try DatabaseQueue(path: path)
+    try await previous.write { db in
       try db.execute(
         sql: """
           CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
@@ -26,7 +26,7 @@ import Testing
           """)
       try db.execute(sql: "INSERT INTO instance VALUES (1, ?)", arguments: [keys.instance.rawValue])
     }
-    try former.close()
+    try previous.close()
     let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
     let refused = RegistryOpenError.draftFormat(path: path)
     #expect(refusal(folder.server) == refused)

@@ -144,8 +144,8 @@ import Testing
         try await backend.deleteAccount(proof: proof, token: session.accessToken)
         #expect(await eventually { forms.withLock { $0.count } >= 2 })
         isDown.withLock { $0 = false }
-        let former = forms.withLock { $0.count }
-        #expect(await eventually { forms.withLock { $0.count } > former })
+        let previous = forms.withLock { $0.count }
+        #expect(await eventually { forms.withLock { $0.count } > previous })
         #expect(forms.withLock { $0.dropFirst().allSatisfy { $0.contains("token=of%20Apple") } })
         let id = try #require(session.profile?.id)
         #expect(try await eventually { try await server.server.registry.appleGrants(of: id).isEmpty })

@@ -104,7 +104,7 @@ private final class LosingSignIns: Transport {
       let fixture = Fixture(server)
       defer { fixture.stop() }
       try await fixture.session.signIn(email: "ada@example.org", password: "correct horse battery")
-      let former = try #require(fixture.session.snapshot.session.value ?? nil)
+      let previous = try #require(fixture.session.snapshot.session.value ?? nil)
       fixture.network.lose(4)
       await #expect(throws: SessionError.self) {
         try await fixture.session.signIn(email: "ada@example.org", password: "correct horse battery")
@@ -124,7 +124,7 @@ private final class LosingSignIns: Transport {
       _ = await next.session.restoreSession()
       try await next.session.signIn(email: "ada@example.org", password: "correct horse battery")
       let new = try #require(next.session.snapshot.session.value ?? nil)
-      #expect(new.id != former.id)
+      #expect(new.id != previous.id)
       guard case .value(let after) = await fixture.vault.read() else { throw CancellationError() }
       #expect(after.signIn == nil)
       #expect(key.secret.count == RotationKey.byteCount)

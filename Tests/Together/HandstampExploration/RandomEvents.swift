@@ -272,9 +272,9 @@ package struct RandomEvents {
   // MARK: Invariants
 
   private mutating func handle(_ event: Machine.Event) {
-    let former = machine.stateName
+    let previous = machine.stateName
     let effects = machine.handle(event, at: now)
-    log?.note(former, machine.stateName)
+    log?.note(previous, machine.stateName)
     for effect in effects {
       switch effect {
       case .resume(let waiters, _):

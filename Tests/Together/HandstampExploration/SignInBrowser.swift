@@ -58,7 +58,7 @@ final class SignInBrowser: SignInStage {
       } else {
         new = try await server.registry.beginBrowserSession(by: .password(of: server.ada), on: device, now: now)
       }
-      if fault == .formerEndsAtCommit { _ = try await server.registry.browserSession(new.cookie, now: now) }
+      if fault == .previousEndsAtCommit { _ = try await server.registry.browserSession(new.cookie, now: now) }
       answers.append(new.cookie)
     case .arrive(let number): jar = answers.remove(at: number)
     case .lose(let number): answers.remove(at: number)

@@ -126,10 +126,12 @@ final class SignInClient: SignInStage {
       guard case .granted(let new) = response.answer else {
         return apply(.forgetSignIn(vault.signIn?.key ?? SignInClient.none))
       }
-      let former = vault.session
+      let previous = vault.session
       apply(.begin(StoredSession(new, server.registry.mint)))
       hasToConfirm = new.row
-      if let former, former.id != new.row.id, let handle = former.revocation, client == .password || client == .guest {
+      if let previous, previous.id != new.row.id, let handle = previous.revocation,
+        client == .password || client == .guest
+      {
         _ = try await server.registry.revoke(handle.secret, now: now)
       }
     case .lose(let number):
@@ -160,7 +162,7 @@ final class SignInClient: SignInStage {
   private func serve(_ request: Request) async throws -> Answer {
     do {
       let new = try await granted(request)
-      if let new, fault == .formerEndsAtCommit { try await server.registry.recordFirstUse(of: new.row, now: now) }
+      if let new, fault == .previousEndsAtCommit { try await server.registry.recordFirstUse(of: new.row, now: now) }
       return new.map { .granted($0) } ?? .refused
     } catch RegistryError.keyUsed { return .refused }
   }
@@ -218,8 +220,8 @@ final class SignInClient: SignInStage {
     // What the client does not have is no longer shown.
     now = now.advanced(by: PendingSession.life + .seconds(1))
     let shown = try await server.registry.sessions(of: server.ada.id, now: now).filter { $0.kind != .browser }
-    let former = redeemsCode ? 1 : 0
-    guard shown.contains(where: { $0.id == session.id }), shown.count <= 1 + former else {
+    let previous = redeemsCode ? 1 : 0
+    guard shown.contains(where: { $0.id == session.id }), shown.count <= 1 + previous else {
       problem = "\(shown.count) sessions are shown"
       return
     }

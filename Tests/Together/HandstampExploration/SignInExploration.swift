@@ -21,8 +21,8 @@ package struct SignInExploration: Sendable {
   }
 
   package enum Fault: Sendable {
-    /// A sign-in ends the former session when it is committed.
-    case formerEndsAtCommit
+    /// A sign-in ends the previous session when it is committed.
+    case previousEndsAtCommit
     /// The use of a cookie ends all older ones.
     case cookiesEndAtOnce
   }

@@ -41,13 +41,13 @@ extension World {
   /// As `SessionVault.locking`.
   mutating func locking(_ edit: VaultEdit, by index: Int) -> VaultEdit {
     guard limits.hasNamespaces, copy == nil, !limits.faults.contains(.attemptsAreNotLocked),
-      case .prepare(let id, holding: let token, replacing: let access, let key, var attempt?, over: let former) = edit,
+      case .prepare(let id, holding: let token, replacing: let access, let key, var attempt?, over: let noted) = edit,
       edit.isWritten(to: vault),
       // A sender notices that a second lock is granted.
       !limits.locksExcludeNobody || limits.faults.contains(.anyLockIsBelieved)
     else { return edit }
     attempt.lock = FileIdentity(device: 0, number: attempts.take(by: index))
-    return .prepare(id, holding: token, replacing: access, key: key, attempt: attempt, over: former)
+    return .prepare(id, holding: token, replacing: access, key: key, attempt: attempt, over: noted)
   }
 
   /// Whether the sender of `attempt` has ended, as far as process `index` can see.

@@ -85,7 +85,7 @@ extension World {
   /// The server has sent a response, to the thief or an honest process.
   mutating func judgeAnswer(_ answer: RefreshResult, to token: RefreshToken, _ key: RotationKey?) {
     guard life != nil, limits.server == nil, case .granted = answer, let key else { return }
-    if let former = ledger.accepted[token], former != key, limits.lostCommits == 0 {
+    if let previous = ledger.accepted[token], previous != key, limits.lostCommits == 0 {
       fail(6, "two keys were accepted with one token")
     }
     ledger.accepted[token] = key
@@ -97,7 +97,7 @@ extension World {
     if durable.session?.refresh != token || durable.session?.pendingKey != key && limits.server == nil {
       fail(3, "p\(index) sent a pair that a power cut would lose")
     }
-    if let former = ledger.sent[token], former != key, limits.server == nil {
+    if let previous = ledger.sent[token], previous != key, limits.server == nil {
       fail(1, "one token was sent with two keys")
     }
     ledger.sent[token] = key
@@ -118,8 +118,8 @@ extension World {
         if !ledger.stored.contains(facts.id) { fail(3, "\(facts.id) was shown before it was durable") }
       case .signedOut(let reason):
         judgeReason(reason, of: index, isDurable: isDurable)
-        guard isDurable, case .signedIn(let former) = processes[index].shown, vaultState != .unconfirmed,
-          vault.session?.id == former.id, !endedRightly.contains(former.id)
+        guard isDurable, case .signedIn(let previous) = processes[index].shown, vaultState != .unconfirmed,
+          vault.session?.id == previous.id, !endedRightly.contains(previous.id)
         else { break }
         let isOut = processes[index].signOutIsOut
         fail(isOut ? 5 : 4, "p\(index) shows \(String(describing: reason)), but the vault still contains the session")
@@ -163,11 +163,11 @@ extension World {
     guard limits.goesBack == 0 else { return }
     let end = isDurable && vaultState == .works ? vault.tombstones.last?.session : nil
     switch processes[index].shown {
-    case .signedOut(let former?):
-      if former != reason, let end, end == ledger.shownEnds[index] { fail(10, "\(end) ended for two reasons") }
+    case .signedOut(let previous?):
+      if previous != reason, let end, end == ledger.shownEnds[index] { fail(10, "\(end) ended for two reasons") }
       ledger.shownEnds[index] = end
     // Its end may be missing in the vault.
-    case .signedIn(let former): ledger.shownEnds[index] = vault.tombstone(of: former.id) == nil ? nil : end
+    case .signedIn(let previous): ledger.shownEnds[index] = vault.tombstone(of: previous.id) == nil ? nil : end
     case .signedOut(nil), .restoring, .unavailable: ledger.shownEnds[index] = end
     }
   }

@@ -222,7 +222,7 @@ extension World {
     // deadline passed.
     let isOvertaken = processes.indices.contains { $0 != index && processes[$0].machine.isRefreshUnstored }
     if isOvertaken, limits.suspensionGivesUpLock { excuse(token) }
-    if let former = presented[token], clock.uptime - former.since < former.limit, copy == nil,
+    if let previous = presented[token], clock.uptime - previous.since < previous.limit, copy == nil,
       !excused.contains(where: { session in sessions.contains { $0.session == session && $0.issued(token) } })
         || life == nil
     {
@@ -255,10 +255,10 @@ extension World {
 
   /// A running program does not show a session as ended without cause.
   mutating func judgeShowing(_ state: SessionState, by index: Int) {
-    guard case .signedOut = state, case .signedIn(let former) = processes[index].shown,
-      !endedRightly.contains(former.id), !excused.contains(former.id) || life == nil,
-      processes[index].signingOut != former.id, processes[index].signOutIsOut == false,
-      let server = sessions.first(where: { $0.session == former.id }), server.isAlive(at: serverTime), life == nil
+    guard case .signedOut = state, case .signedIn(let previous) = processes[index].shown,
+      !endedRightly.contains(previous.id), !excused.contains(previous.id) || life == nil,
+      processes[index].signingOut != previous.id, processes[index].signOutIsOut == false,
+      let server = sessions.first(where: { $0.session == previous.id }), server.isAlive(at: serverTime), life == nil
     else { return }
     verdict = verdict ?? .out("p\(index) shows a live session as ended: \(state)")
   }

@@ -4,11 +4,11 @@ import HandstampCore
 extension World {
   mutating func perform(_ event: SessionMachine.Event, by index: Int) {
     #if Exploration
-    let former = log.map { _ in processes[index].machine.stateName }
+    let previous = log.map { _ in processes[index].machine.stateName }
     #endif
     let effects = processes[index].machine.handle(event, at: now)
     #if Exploration
-    if let former { log?.note(former, processes[index].machine.stateName) }
+    if let previous { log?.note(previous, processes[index].machine.stateName) }
     #endif
     let isDurable = !effects.contains {
       if case .audit(let entry) = $0 { entry.outcome == "not_durable" } else { false }

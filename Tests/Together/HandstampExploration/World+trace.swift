@@ -49,9 +49,9 @@ extension World {
     case .prepareSignIn: "prepare a sign-in"
     case .forgetSignIn: "forget a sign-in"
     case .begin(let session, _): "begin \(short(session.id))"
-    case .prepare(let session, let token, _, let key, let attempt, let former):
+    case .prepare(let session, let token, _, let key, let attempt, let previous):
       "prepare \(short(session)) \(short(token)) key \(short(key))"
-        + (attempt == nil ? "" : ", noting an attempt" + (former == nil ? "" : " over another"))
+        + (attempt == nil ? "" : ", noting an attempt" + (previous == nil ? "" : " over another"))
     case .updateAttempt(let session, _, let attempt):
       "note \(short(session)) \(attempt == nil ? "no attempt" : "a reading of the attempt")"
     case .postpone(let session, _, _): "postpone the revocation of \(short(session))"

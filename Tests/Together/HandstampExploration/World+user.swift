@@ -68,9 +68,9 @@ extension World {
     let person = life != nil && entropy() >> 40 % 3 == 0 ? "bob" : "ada"
     let server = World.newServer(limits, rules, number: sessions.count, person: person, at: serverTime)
     if limits.oneSessionEach {
-      for former in sessions where former.profile.id == server.profile.id {
-        end(former.session, reason: .replaced)
-        endedRightly.insert(former.session)
+      for previous in sessions where previous.profile.id == server.profile.id {
+        end(previous.session, reason: .replaced)
+        endedRightly.insert(previous.session)
       }
     }
     sessions.append(server)

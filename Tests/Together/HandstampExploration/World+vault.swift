@@ -211,9 +211,9 @@ extension World {
         {
           tokens.response.tokens.refresh = nil; return tokens
         }())
-    case .prepare(let session, holding: let token, replacing: _, let key, let attempt, let former)
+    case .prepare(let session, holding: let token, replacing: _, let key, let attempt, let previous)
     where limits.faults.contains(.comparesRefreshTokenAlone):
-      .prepare(session, holding: token, key: key, attempt: attempt, over: former)
+      .prepare(session, holding: token, key: key, attempt: attempt, over: previous)
     case .prepare(let session, holding: let token, let access, let key, let attempt?, _)
     where limits.faults.contains(.repeatsAtOnce):
       .prepare(

@@ -12,12 +12,12 @@ import Testing
   }
 
   @Test(arguments: [SignInExploration.Client.password, .guest])
-  func `sign a client out if the former session ends at the commit`(_ client: SignInExploration.Client) async throws {
-    let found = try await SignInExploration(client, planting: .formerEndsAtCommit, depth: 7)
+  func `sign a client out if the previous session ends at the commit`(_ client: SignInExploration.Client) async throws {
+    let found = try await SignInExploration(client, planting: .previousEndsAtCommit, depth: 7)
     #expect(!found.findings.isEmpty, "\(found.states) states")
   }
 
-  @Test(arguments: [SignInExploration.Fault.formerEndsAtCommit, .cookiesEndAtOnce])
+  @Test(arguments: [SignInExploration.Fault.previousEndsAtCommit, .cookiesEndAtOnce])
   func `sign a browser out if a cookie ends before its response has arrived`(
     _ fault: SignInExploration.Fault
   ) async throws {

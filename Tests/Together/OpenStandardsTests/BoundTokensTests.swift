@@ -69,7 +69,7 @@ import Testing
     /// Makes the access token in the vault expire, as if its lifetime had passed.
     func expire() async throws {
       let home = Home(path: home)
-      let account = try #require(try await home.index.read().get().accounts.first)
+      let account = try #require(try await home.accounts.read().get().accounts.first)
       let vault = home.vault(of: account.id)
       guard case .value(let entry) = await vault.read(), var session = entry.session else {
         throw Program.Failed(description: "not signed in")

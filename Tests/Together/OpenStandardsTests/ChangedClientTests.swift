@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func `leaves one session at the server, whatever the former ones were`() async throws {
+  @Test func `leaves one session at the server, whatever the previous ones were`() async throws {
     try await Fixture.run { fixture in
       try await fixture.signInByPassword()
       #expect(try await fixture.sessions().count == 1)

@@ -135,12 +135,12 @@ private final class Crowd: Sendable {
 
     func during(_ action: () async throws -> Void) async throws {
       let own = OneShot<Void>()
-      let former = last.withLock { last in
+      let previous = last.withLock { last in
         defer { last = own }
         return last
       }
       defer { own.set(()) }
-      try await former?.value()
+      try await previous?.value()
       try await action()
     }
   }
@@ -163,7 +163,7 @@ private final class Crowd: Sendable {
       random = Locked(SplitMix64(state: UInt64(number)))
       network = LossyTransport(
         AsyncHTTPTransport.shared, seed: UInt64(number),
-        odds: .init(requestLost: 0.05, answerLost: 0.1, doubled: 0.1))
+        odds: .init(requestLost: 0.05, responseLost: 0.1, doubled: 0.1))
     }
 
     @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
@@ -246,7 +246,7 @@ private final class Crowd: Sendable {
     /// The app is ended between the server's commit and its own.
     private func die(_ backend: OAuthBackend) async {
       let dying = controller(backend, attempts: 1)
-      network.expect(happens(1, of: 2) ? .connectionBroken : .answerLost)
+      network.expect(happens(1, of: 2) ? .connectionBroken : .responseLost)
       _ = try? await dying.refreshIfNeeded()
       // The limit of an attempt whose sender may still live.
       clock.advance(by: .seconds(61))

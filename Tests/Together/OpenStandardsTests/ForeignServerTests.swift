@@ -96,7 +96,7 @@ import Testing
       #expect(try home.oauth(of: ada) != nil)
       expect(try await terminal.run("logout --erase"), 0, "cannot revoke the session at")
       expect(try await terminal.run("accounts"), 0, "no accounts on this device")
-      #expect(try await home.index.read().get().leaving == [ada])
+      #expect(try await home.accounts.read().get().leaving == [ada])
       #expect(try home.oauth(of: ada)?.client == "app")
       guard case .value(let entry) = await home.vault(of: ada).read(), let ended = entry.tombstones.first,
         let handle = ended.revocation
@@ -106,7 +106,7 @@ import Testing
       }
       _ = await home.vault(of: ada).edit(.delivered(ended.session, with: handle))
       expect(try await terminal.run("accounts"), 0, "no accounts on this device")
-      #expect(try await home.index.read().get().leaving == [])
+      #expect(try await home.accounts.read().get().leaving == [])
       #expect(try home.oauth(of: ada) == nil)
     }
   }

@@ -71,8 +71,8 @@ private final class Patience: Transport {
   }
 
   private static let fates: [LossyTransport.Fate] = [
-    .carried, .answerLost, .connectionBroken, .requestLost, .doubled, .answered(.init(status: 502)),
-    .answered(.init(status: 429, headers: [HeaderField("Retry-After", "1")])), .answerLost,
+    .carried, .responseLost, .connectionBroken, .requestLost, .doubled, .answered(.init(status: 502)),
+    .answered(.init(status: 429, headers: [HeaderField("Retry-After", "1")])), .responseLost,
   ]
 
   @Test(arguments: [false, true])
@@ -102,7 +102,7 @@ private final class Patience: Transport {
           backend: fixture.backend, vault: fixture.vault,
           policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1)),
           clock: fixture.clock)
-        fixture.network.expect(round % 2 == 0 ? .connectionBroken : .answerLost)
+        fixture.network.expect(round % 2 == 0 ? .connectionBroken : .responseLost)
         _ = try? await dying.refreshIfNeeded()
         // The limit of an attempt whose key the server has not confirmed yet.
         if round == 0 { fixture.clock.advance(by: .seconds(61)) }
@@ -139,7 +139,7 @@ private final class Patience: Transport {
         return
       }
       #expect(entry.session?.rotationKeys == .accepted && entry.session?.attempt == nil)
-      fixture.network.expect(.answerLost)
+      fixture.network.expect(.responseLost)
       _ = try await controller.token(for: TokenTarget(resource: "https://api.example.org"))
       #expect(try await fixture.tokenReuses() == 0)
     }

@@ -123,7 +123,7 @@ import Testing
     .enabled("needs strace and permission to trace") { await Shell.mayTrace() }, arguments: ["--device", "--browser"])
   func `on a file system without locks does not begin, before the user is asked`(_ way: String) async throws {
     try await Fixture.run(["--rotate"]) { fixture in
-      let former = try await fixture.paths()
+      let previous = try await fixture.paths()
       let login = try await fixture.shell(
         """
         exec strace -f -qq -o /dev/null -e inject=flock:error=ENOLCK \
@@ -132,7 +132,7 @@ import Testing
       #expect(login.status == 5)
       #expect(login.words.contains("the file system lacks what a vault needs"), "\(login.words)")
       #expect(!login.words.contains("open "), "\(login.words)")
-      #expect(try await fixture.paths() == former)
+      #expect(try await fixture.paths() == previous)
     }
   }
 

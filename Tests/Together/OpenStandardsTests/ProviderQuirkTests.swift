@@ -38,7 +38,7 @@ import Testing
   }
 
   private func accounts(_ terminal: OAuthTerminal) async throws -> [String] {
-    try await Home(path: terminal.home).index.read().get().accounts.map(\.idAtServer.rawValue)
+    try await Home(path: terminal.home).accounts.read().get().accounts.map(\.idAtServer.rawValue)
   }
 
   // MARK: GitHub

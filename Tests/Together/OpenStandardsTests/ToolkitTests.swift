@@ -54,7 +54,7 @@ import Testing
     for number in 0..<Self.devices {
       let network = LossyTransport(AsyncHTTPTransport.shared, seed: UInt64(number))
       // The response to every third device is lost.
-      if number.isMultiple(of: 3) { network.expect(.answerLost) }
+      if number.isMultiple(of: 3) { network.expect(.responseLost) }
       let old = Locked<String?>("r-\(number)")
       let clock = ManualClock(SystemClock().now())
       let pump = Task { [clock] in

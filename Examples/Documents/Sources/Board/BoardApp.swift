@@ -44,7 +44,7 @@ func makeSession(_ url: URL, cleanups: [CleanupStep] = []) -> SessionManager<Boa
   let backend = CookieBackend(site(url), transport: URLSessionTransport(), clock: SystemClock())
   return SessionManager(
     backend: backend, vault: .standard("org.example.board"),
-    formerly: [.tokens(read: { backend.formerSession() }, remove: { backend.removeFormerSession() })], baseURL: url,
+    earlier: [.tokens(read: { backend.earlierSession() }, remove: { backend.removeEarlierSession() })], baseURL: url,
     cleanups: cleanups
   ) { api in try await loadBoard(api, url) }
 }
@@ -105,8 +105,8 @@ final class Shelf {
 @main struct BoardProgram {
   static func main() async throws {
     guard let url = CommandLine.arguments.dropFirst().first.flatMap(URL.init(string:)) else { return }
-    let former = HTTPCookie(properties: [.name: "bbuserid", .value: "former", .domain: url.host ?? "", .path: "/"])
-    if let former { HTTPCookieStorage.shared.setCookie(former) }  // as the version before this one left it
+    let previous = HTTPCookie(properties: [.name: "bbuserid", .value: "former", .domain: url.host ?? "", .path: "/"])
+    if let previous { HTTPCookieStorage.shared.setCookie(previous) }  // as the version before this one left it
     let session = makeSession(url)
     await session.restoreSession()
     try await complete(session, try await loadBoard(session.api, url))

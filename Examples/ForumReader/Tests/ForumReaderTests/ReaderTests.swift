@@ -107,7 +107,7 @@ import Testing
     scene.console.type("m")
     await scene.console.sees("fetching…")
     await gate.arrivals(1)
-    let former = try scene.ada
+    let previous = try scene.ada
     if isErased {
       scene.console.type("out")
       await scene.console.sees("signed out")
@@ -116,7 +116,7 @@ import Testing
       await scene.console.sees("you were signed out: the forum ended the session")
     }
     // A change in her store is not shown, either.
-    try? await former.keep(HTMLPage(Sample.messages).scrape(MessageList.self))
+    try? await previous.keep(HTMLPage(Sample.messages).scrape(MessageList.self))
     scene.signIn("Zoë", 7)
     await scene.console.sees("Zoë's Nonsense")
     gate.open()

@@ -34,10 +34,10 @@ extension APIClient {
         await end(.expired, in: generation)
         throw .session(.signedOut(.expired))
       }
-      let answer = try await controller.requests.run(in: generation) { [transport] () async throws(APIError) in
+      let received = try await controller.requests.run(in: generation) { [transport] () async throws(APIError) in
         try await transfer.send(ready, over: transport)
       }
-      guard var response = answer else { throw .session(controller.fenceError) }
+      guard var response = received else { throw .session(controller.fenceError) }
       // A bearer token is replaced by refreshes alone.
       if let scheme = controller.abilities.credential {
         response = try await inspected(response, to: ready, by: scheme, sent: credential, in: generation)

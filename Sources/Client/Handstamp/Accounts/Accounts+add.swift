@@ -34,8 +34,8 @@ extension Accounts {
   ) async throws -> AccountID {
     let sent = Locked<RotationKey?>(nil)
     let turn = SignInTurn(by: nil, remember: remember, keys: keys(remember, sent)) {
-      [index] () async throws(VaultError) in
-      try UnstoredRefreshes.holding(try await index.lockSignIn(within: SignInTurn.patience)?.unlock)
+      [store] () async throws(VaultError) in
+      try UnstoredRefreshes.holding(try await store.lockSignIn(within: SignInTurn.patience)?.unlock)
     }
     defer { turn.end() }
     let tokens = try await SignInTurn.$current.withValue(turn) { try await perform() }
@@ -47,12 +47,12 @@ extension Accounts {
 
   /// The keys are kept beside the list: the account, and its vault, are not known yet.
   private func keys(_ remember: Bool, _ sent: Locked<RotationKey?>) -> SignInKeys {
-    SignInKeys(remember: remember, clock: clock) { [index] new, used in
-      guard case .success(let list) = await index.edit(.prepareSignIn(new, insteadOf: used)) else { return nil }
+    SignInKeys(remember: remember, clock: clock) { [store] new, used in
+      guard case .success(let list) = await store.edit(.prepareSignIn(new, insteadOf: used)) else { return nil }
       sent.withLock { $0 = list.signIn?.key }
       return list.signIn
-    } forget: { [index] key in
-      _ = await index.edit(.forgetSignIn(key))
+    } forget: { [store] key in
+      _ = await store.edit(.forgetSignIn(key))
     }
   }
 
@@ -96,43 +96,43 @@ extension Accounts {
     }
   }
 
-  // MARK: Former places
+  // MARK: Earlier places
 
   private var abilities: BackendAbilities { backend?.abilities ?? BackendAbilities() }
 
-  /// Lists the account whose session a former place holds; its own session then moves it from there. Before the list is shown.
+  /// Lists the account whose session an earlier place holds; its own session then moves it from there. Before the list is shown.
   ///
   /// - Returns: The trouble of a place that cannot be read.
   func adopt() async -> VaultError? {
-    var unknown: [FormerPlace] = []
+    var unknown: [EarlierPlace] = []
     var trouble: VaultError?
-    for place in former {
+    for place in earlier {
       do throws(VaultError) {
-        guard let content = try await place.content, former.mayBelong(content.server, to: abilities) else { continue }
+        guard let content = try await place.content, earlier.mayBelong(content.server, to: abilities) else { continue }
         try await list(content.account, named: content.name, from: place)
       } catch {
         unknown.append(place)
         trouble = error
       }
     }
-    former = unknown + former.filter { $0.serverName != nil }
+    earlier = unknown + earlier.filter { $0.serverName != nil }
     return trouble
   }
 
   /// - Parameter name: `nil` lists it as removed, until its revocations are delivered.
-  private func list(_ account: AccountID, named name: String?, from place: FormerPlace) async throws(VaultError) {
+  private func list(_ account: AccountID, named name: String?, from place: EarlierPlace) async throws(VaultError) {
     let issuer = abilities.namesIssuer ? abilities.issuer : nil
-    let list = try await index.read().get()
+    let list = try await store.read().get()
     let id = list.id(of: account, at: issuer, qualifiesIDs: qualifiesIDs)
     adopted.withLock { $0[id, default: []].append(place) }
     guard list[id] == nil, name != nil || !list.leaving.contains(id) else { return }
     let record = ListedAccount(id: id, name: name ?? "", server: issuer, addedAt: clock.now().wall)
-    _ = try await index.edit(.add(record)).get()
-    if name == nil { _ = try await index.edit(.remove(id, isLeaving: true)).get() }
+    _ = try await store.edit(.add(record)).get()
+    if name == nil { _ = try await store.edit(.remove(id, isLeaving: true)).get() }
   }
 }
 
-extension FormerPlace {
+extension EarlierPlace {
   /// Whose session it is, and its server.
   fileprivate struct Content {
     /// One that is not known has the ID `former`.
@@ -166,10 +166,10 @@ extension FormerPlace {
   }
 }
 
-extension FormerPlace.Content {
+extension EarlierPlace.Content {
   fileprivate init(_ profile: Profile?, _ issuer: String?) throws(VaultError) {
     guard let profile else {
-      throw .unavailable("the session in a former place does not say whose it is: its tokens need a profile")
+      throw .unavailable("the session in an earlier place does not say whose it is: its tokens need a profile")
     }
     self.init(account: profile.id, name: profile.name, server: issuer)
   }

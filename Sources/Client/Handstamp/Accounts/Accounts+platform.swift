@@ -11,8 +11,8 @@ extension Accounts {
   /// ```
   ///
   /// The list, vaults and folders are in the platform's standard places of the program `name`, as
-  /// ``init(backend:name:vault:formerly:baseURL:transport:policy:audit:presence:cleanups:logger:apiOptions:load:)`` says. The one
-  /// session of ``SessionManager/init(server:name:vault:formerly:transport:policy:audit:presence:cleanups:logger:apiOptions:load:)`` with
+  /// ``init(backend:name:vault:earlier:baseURL:transport:policy:audit:presence:cleanups:logger:apiOptions:load:)`` says. The one
+  /// session of ``SessionManager/init(server:name:vault:earlier:transport:policy:audit:presence:cleanups:logger:apiOptions:load:)`` with
   /// the same `name` and no `vault` becomes an account of the list.
   ///
   /// - Parameters:
@@ -20,13 +20,13 @@ extension Accounts {
   ///   - name: the program's name. Default: the bundle identifier, otherwise the name of the executable.
   ///   - vault: creates an account's vault; `nil` (the default) for the platform's usual one: the keychain on Apple platforms, an
   ///     encrypted file elsewhere.
-  ///   - formerly: other places of one session of an earlier version, and other URLs of the server. Default: none.
+  ///   - earlier: other places of one session of an earlier version, and other URLs of the server. Default: none.
   ///   - transport: sends the requests of the backend and of each ``SessionManager/api``.
   ///   - audit: creates an account's audit log, such as `.standard(account: $0)`; `nil` (the default) for none.
   ///   - load: loads an account's content, as for a ``SessionManager``; `{ _ in }` loads nothing.
   public convenience init(
     server url: URL, name: String = ServerBackend.programName, vault: ((AccountID) -> any Vault)? = nil,
-    formerly: [FormerPlace] = [], transport: any Transport = URLSessionTransport(),
+    earlier: [EarlierPlace] = [], transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), audit: ((AccountID) -> any AuditLog)? = nil, presence: PresenceLock? = nil,
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] }, logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
@@ -34,7 +34,7 @@ extension Accounts {
   ) {
     self.init(
       backend: ServerBackend(url, program: name, transport: transport), name: name, vault: vault,
-      formerly: formerly, baseURL: url, transport: transport, policy: policy, audit: audit,
+      earlier: earlier, baseURL: url, transport: transport, policy: policy, audit: audit,
       presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 
@@ -47,9 +47,9 @@ extension Accounts {
   ///   - name: the program's name. Default: the bundle identifier, otherwise the name of the executable.
   ///   - vault: creates an account's vault, such as `.keychain(name, account: $0, inBackground: true)`; `nil` (the default) for the
   ///     platform's usual one, `.standard(name, account: $0)`.
-  ///   - formerly: where an earlier version of the program kept its one session, and other URLs of the server. The session becomes an
+  ///   - earlier: where an earlier version of the program kept its one session, and other URLs of the server. The session becomes an
   ///     account of the list, and moves when that account's session is first used. `.vault(.standard(name))` is always one of the
-  ///     places. A list of accounts does not move: ``FormerPlace/accounts(of:vault:)`` has no effect here. Default: none.
+  ///     places. A list of accounts does not move: ``EarlierPlace/accounts(of:vault:)`` has no effect here. Default: none.
   ///   - baseURL: the URL of the app's API, for each ``SessionManager/api``.
   ///   - transport: sends the requests of each ``SessionManager/api``, not those of `backend`. Default: `URLSession`.
   ///   - policy: when to refresh, how to retry, when a session ends on its own.
@@ -63,15 +63,15 @@ extension Accounts {
   ///   - load: loads an account's content, as for a ``SessionManager``; `{ _ in }` loads nothing.
   public convenience init(
     backend: any Backend, name: String = ServerBackend.programName, vault: ((AccountID) -> any Vault)? = nil,
-    formerly: [FormerPlace] = [], baseURL: URL, transport: any Transport = URLSessionTransport(),
+    earlier: [EarlierPlace] = [], baseURL: URL, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), audit: ((AccountID) -> any AuditLog)? = nil, presence: PresenceLock? = nil,
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] }, logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
-    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
+    let adopted = Locked<[AccountID: [EarlierPlace]]>([:])
     self.init(
-      index: .platform(name), observesChanges: true, formerly: [.vault(.standard(name))] + formerly, backend: backend,
+      store: .platform(name), observesChanges: true, earlier: [.vault(.standard(name))] + earlier, backend: backend,
       adopted: adopted
     ) { account in
       // An account of this ID has the place of the one session, unless it has a vault of its own: nothing moves.
@@ -79,7 +79,7 @@ extension Accounts {
       let vault = vault?(account) ?? .standard(name, account: account)
       return SessionManager(
         backend: backend, vault: vault,
-        formerly: formerly.filter { $0.serverName != nil }
+        earlier: earlier.filter { $0.serverName != nil }
           + (isInPlace ? [] : adopted.withLock { $0[account, default: []] }),
         baseURL: baseURL, transport: transport, policy: policy, clock: SystemClock(),
         audit: audit?(account), presence: presence, clearing: { _ in account },

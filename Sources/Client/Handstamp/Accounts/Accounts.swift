@@ -34,16 +34,16 @@ public final class Accounts<Content: Sendable> {
   /// else that a look-up does.
   @ObservationIgnored private let snapshotPath: KeyPath<Accounts, Snapshot> = \.snapshot
 
-  @ObservationIgnored let index: any AccountsIndex
+  @ObservationIgnored let store: any AccountsStore
   @ObservationIgnored private let makeSession: (AccountID) throws(SessionError) -> SessionManager<Content>
   @ObservationIgnored private let observesChanges: Bool
   @ObservationIgnored let qualifiesIDs: Bool
   /// Where an earlier version of the program kept its session, unless it is known what is there.
-  @ObservationIgnored var former: [FormerPlace]
+  @ObservationIgnored var earlier: [EarlierPlace]
   /// The backend of every account; `nil` if each session was created with one of its own.
   public nonisolated let backend: (any Backend)?
-  /// The former places of accounts whose session may still be there.
-  @ObservationIgnored let adopted: Locked<[AccountID: [FormerPlace]]>
+  /// The earlier places of accounts whose session may still be there.
+  @ObservationIgnored let adopted: Locked<[AccountID: [EarlierPlace]]>
   @ObservationIgnored private var sessions: [AccountID: SessionManager<Content>] = [:]
   @ObservationIgnored private var places: [AccountID: Int] = [:]
   @ObservationIgnored private var tags: [String: Int] = [:]
@@ -63,10 +63,10 @@ public final class Accounts<Content: Sendable> {
   ///   - makeSession: creates the session of an account, with a vault of its own. Called when a session is first requested, or when
   ///     the end of another one depends on it, not for every account in the list.
   public convenience init(
-    index: any AccountsIndex, clock: any SessionClock = SystemClock(), backend: (any Backend)? = nil,
+    store: any AccountsStore, clock: any SessionClock = SystemClock(), backend: (any Backend)? = nil,
     makeSession: @escaping (AccountID) -> SessionManager<Content>
   ) {
-    self.init(index: index, clock: clock, observesChanges: true, backend: backend, makeSession: makeSession)
+    self.init(store: store, clock: clock, observesChanges: true, backend: backend, makeSession: makeSession)
   }
 
   /// Begins to read the list only if it `observesChanges`.
@@ -80,16 +80,16 @@ public final class Accounts<Content: Sendable> {
   ///   - makeSession: Creates the session of an account. If it throws, the function that needs the session throws the same
   ///     error, and ``session(of:)`` is `nil`.
   package init(
-    index: any AccountsIndex, clock: any SessionClock = SystemClock(), observesChanges: Bool,
+    store: any AccountsStore, clock: any SessionClock = SystemClock(), observesChanges: Bool,
     qualifiesIDs: Bool = false,
-    formerly former: [FormerPlace] = [], backend: (any Backend)? = nil,
-    adopted: Locked<[AccountID: [FormerPlace]]> = Locked([:]),
+    earlier: [EarlierPlace] = [], backend: (any Backend)? = nil,
+    adopted: Locked<[AccountID: [EarlierPlace]]> = Locked([:]),
     makeSession: @escaping (AccountID) throws(SessionError) -> SessionManager<Content>
   ) {
-    self.former = former
+    self.earlier = earlier
     self.backend = backend
     self.adopted = adopted
-    self.index = index
+    self.store = store
     self.clock = clock
     self.observesChanges = observesChanges
     self.qualifiesIDs = qualifiesIDs
@@ -98,7 +98,7 @@ public final class Accounts<Content: Sendable> {
     watching = Task { [weak self] in
       // Not on the main actor, which a folder that does not answer would block; and before the list is read, so that no change
       // falls between the two.
-      let changes = await Task.detached { index.changes() }.value
+      let changes = await Task.detached { store.changes() }.value
       await self?.load()
       for await _ in changes { await self?.load() }
     }
@@ -143,9 +143,9 @@ public final class Accounts<Content: Sendable> {
   /// Returns when the stored list has been read.
   public func load() async {
     let trouble = await adopt()
-    _ = await inTurn { [index] in
-      let result = await index.read()
-      // The one account may be in a former place that cannot be read now.
+    _ = await inTurn { [store] in
+      let result = await store.read()
+      // The one account may be in an earlier place that cannot be read now.
       if let trouble, case .success(let list) = result, list.accounts.isEmpty { return .failure(trouble) }
       return result
     }
@@ -212,8 +212,8 @@ public final class Accounts<Content: Sendable> {
   func alone<Success: Sendable>(
     _ id: AccountID, _ body: @escaping @MainActor () async throws(SessionError) -> Success
   ) async throws(SessionError) -> Success {
-    let turn = Task { [former = busy[id]] () -> Result<Success, SessionError> in
-      await former?.value
+    let turn = Task { [previous = busy[id]] () -> Result<Success, SessionError> in
+      await previous?.value
       do throws(SessionError) { return .success(try await body()) } catch { return .failure(error) }
     }
     busy[id] = Task { _ = await turn.value }
@@ -266,7 +266,7 @@ public final class Accounts<Content: Sendable> {
 
   @discardableResult
   func change(_ edit: AccountsEdit) async throws(SessionError) -> AccountsList {
-    let result = await inTurn { [index] in await index.edit(edit) }
+    let result = await inTurn { [store] in await store.edit(edit) }
     do throws(VaultError) { return try result.get() } catch { throw .storage(error) }
   }
 

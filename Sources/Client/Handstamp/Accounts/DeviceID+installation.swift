@@ -4,7 +4,7 @@ extension DeviceID {
   /// The id of the installation of the program `name`, such as `org.example.forum`: drawn at its first use and kept in a file
   /// beside the vaults. Where none can be written, another one for every launch.
   ///
-  /// The server replaces the former session of an account that signs in again with the same device id.
+  /// The server replaces the previous session of an account that signs in again with the same device id.
   public static func installation(of name: String) -> DeviceID {
     var drawn = SystemRandomNumberGenerator()
     let id = (0..<2).map { _ in String(drawn.next() as UInt64, radix: 16) }.joined()

@@ -40,7 +40,7 @@ public struct JSONBackend: CredentialBackend {
   ///   - tokenField: the member with the refresh token in the body of a refresh and of a sign-out; `nil` sends it as the bearer token (RFC
   ///     6750) instead.
   ///   - access: the place of the access token.
-  ///   - refresh: the place of the refresh token. A refresh whose response has none leaves the former in use.
+  ///   - refresh: the place of the refresh token. A refresh whose response has none leaves the previous one in use.
   ///   - expiresIn: the place of the access token's lifetime in seconds; `nil`, or a response without it, if the server does not say: the
   ///     token then counts as valid until your API answers 401.
   ///   - expiresAt: the place of the time at which it ends: RFC 3339, or seconds or milliseconds since 1970. It is measured against the
@@ -52,10 +52,10 @@ public struct JSONBackend: CredentialBackend {
   ///     server without codes: no response ends a session then, and a 401 offers the user to sign in.
   ///   - signInCodes: codes of a refused sign-in, each with the one that `Wording` of HandstampUI has a text for, such as
   ///     `["bad_login": "wrong_credentials"]`. A 401 without a code is `wrong_credentials`.
-  ///   - reuse: whether a refresh brings a new refresh token, and how long the former is still accepted; `nil` (the default) if that is not
+  ///   - reuse: whether a refresh brings a new refresh token, and how long its predecessor is accepted; `nil` (the default) if that is not
   ///     known: then none is presented twice while a response may still arrive.
   ///   - signsOutByAccessToken: whether the sign-out wants an access token as its bearer token. A refresh gets one for it, since a sign-out
-  ///     may be sent days later. If that refresh succeeds and the sign-out gets no answer, a server that rotates may keep the successor's
+  ///     may be sent days later. If that refresh succeeds and the sign-out gets no response, a server that rotates may keep the successor's
   ///     session. Default `false`.
   ///   - headers: header fields of every request, such as an API key. Default: none.
   ///   - transport: sends the requests. Default: `URLSession`.
@@ -73,17 +73,17 @@ public struct JSONBackend: CredentialBackend {
       passwordField: passwordField, tokenField: tokenField, codeField: codeField, ends: ends,
       signInCodes: signInCodes, reuse: reuse, signsOutByAccessToken: signsOutByAccessToken, headers: headers,
       transport: transport, decoding: JSONNode.self
-    ) { answer, served in
-      let (token, successor) = (answer[access]?.word, answer[refresh]?.word)
+    ) { body, served in
+      let (token, successor) = (body[access]?.word, body[refresh]?.word)
       guard token != nil || successor != nil else { return nil }
       var response = TokenResponse(
         tokens: TokenSet(
           access: AccessToken(token ?? ""),
-          expiresIn: answer.lifetime(seconds: expiresIn, until: expiresAt, served: served),
+          expiresIn: body.lifetime(seconds: expiresIn, until: expiresAt, served: served),
           refresh: successor.map { RefreshToken($0) }))
-      response.subject = userID.flatMap { answer[$0]?.identifier }.map { AccountID($0) }
+      response.subject = userID.flatMap { body[$0]?.identifier }.map { AccountID($0) }
       // A refresh that names the user by the ID alone must not take the name away.
-      if let id = response.subject, let name = userName.flatMap({ answer[$0]?.word }) {
+      if let id = response.subject, let name = userName.flatMap({ body[$0]?.word }) {
         response.profile = Profile(id: id, name: name)
       }
       return response
@@ -99,14 +99,14 @@ public struct JSONBackend: CredentialBackend {
   ///     is measured; `nil` if it has none. Called for every refresh, which may leave out the refresh token and the profile.
   ///
   /// The other parameters are those of the initializer with places.
-  public init<Answer: Decodable & Sendable>(
+  public init<Body: Decodable & Sendable>(
     _ url: URL, signInPath: String = "/login", refreshPath: String = "/refresh", signOutPath: String? = "/logout",
     nameField: String = "email", passwordField: String = "password", tokenField: String? = "refresh_token",
     codeField: String = "code", ends: [(status: Int, code: String, reason: EndReason)],
     signInCodes: [String: String] = [:], reuse: RefreshTokenReuse? = nil, signsOutByAccessToken: Bool = false,
-    headers: [HeaderField] = [], transport: any Transport = URLSessionTransport(), decoding: Answer.Type,
+    headers: [HeaderField] = [], transport: any Transport = URLSessionTransport(), decoding: Body.Type,
     decoder: JSONDecoder = JSONDecoder(),
-    tokens: @escaping @Sendable (_ answer: Answer, _ served: Date?) -> TokenResponse?
+    tokens: @escaping @Sendable (_ body: Body, _ served: Date?) -> TokenResponse?
   ) {
     self.url = url
     paths = (signInPath, refreshPath, signOutPath)
@@ -117,7 +117,7 @@ public struct JSONBackend: CredentialBackend {
     self.signsOutByAccessToken = signsOutByAccessToken
     self.headers = headers
     self.transport = transport
-    read = { body, served in tokens(try decoder.decode(Answer.self, from: body), served) }
+    read = { body, served in tokens(try decoder.decode(Body.self, from: body), served) }
   }
 
   // MARK: Backend
@@ -140,10 +140,10 @@ public struct JSONBackend: CredentialBackend {
         response = try await post(
           [(fields.name, Secret(username)), (fields.password, password)], to: paths.signIn)
       } catch { throw SessionError(error) }
-      guard case .success(var answer)? = tokens(in: response) else { throw refusal(response) }
-      guard answer.tokens.refresh != nil else { throw .invalidResponse("the sign-in response has no refresh token") }
-      if answer.profile == nil, let id = answer.subject { answer.profile = Profile(id: id, name: id.rawValue) }
-      return answer
+      guard case .success(var grant)? = tokens(in: response) else { throw refusal(response) }
+      guard grant.tokens.refresh != nil else { throw .invalidResponse("the sign-in response has no refresh token") }
+      if grant.profile == nil, let id = grant.subject { grant.profile = Profile(id: id, name: id.rawValue) }
+      return grant
     }
   }
 
@@ -164,9 +164,9 @@ public struct JSONBackend: CredentialBackend {
       var (token, access): (Secret, Secret?) = (handle.secret, nil)
       if signsOutByAccessToken {
         switch verdict(on: try await present(token, to: paths.refresh), RefreshToken(token)) {
-        case .granted(let answer):
-          access = answer.tokens.access?.secret
-          token = answer.tokens.refresh?.secret ?? token
+        case .granted(let grant):
+          access = grant.tokens.access?.secret
+          token = grant.tokens.refresh?.secret ?? token
         case .rejected, .superseded: return .ended
         case .noDecision(let failure, _): return .noDecision(failure)
         }
@@ -245,7 +245,7 @@ public struct JSONBackend: CredentialBackend {
   /// The meaning of a response to a refresh with the token `sent`.
   private func verdict(on response: TransportResponse, _ sent: RefreshToken) -> RefreshResult {
     let found = tokens(in: response)
-    if case .success(let answer)? = found { return .granted(answer) }
+    if case .success(let grant)? = found { return .granted(grant) }
     if let reason = end(in: response) { return .rejected(reason) }
     if case .failure(let flaw)? = found {
       let successor = flaw.successor == sent ? nil : flaw.successor
@@ -273,8 +273,8 @@ public struct JSONBackend: CredentialBackend {
 
   /// The error of a sign-in that brought no tokens.
   private func refusal(_ response: TransportResponse) -> SessionError {
-    let isAnswer = StatusMeaning(response.status) != .passing
-    if isAnswer, let code = code(in: response) { return .refused(code: signInCodes[code] ?? code, detail: nil) }
+    let isDecision = StatusMeaning(response.status) != .passing
+    if isDecision, let code = code(in: response) { return .refused(code: signInCodes[code] ?? code, detail: nil) }
     if case .failure(let flaw)? = tokens(in: response) { return .invalidResponse(flaw.reason) }
     let failure = failure(response)
     if response.status == 401, case .server(let server) = failure, server.isOfEndpoint {

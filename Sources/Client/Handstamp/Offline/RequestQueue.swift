@@ -276,18 +276,18 @@ extension RequestQueue {
         return result
       }
       sending = next.id
-      let answer: Result<TransportResponse, APIError>
+      let response: Result<TransportResponse, APIError>
       do throws(APIError) {
-        answer = .success(
+        response = .success(
           try await api.response(
             to: next.request, requiresAuth: true, retryPolicy: RetryPolicy(attempts: 1), in: generation))
       } catch {
-        answer = .failure(error)
+        response = .failure(error)
       }
       sending = nil
       // Cleared meanwhile: the response is discarded.
       guard waiting.first?.id == next.id else { continue }
-      switch Verdict(answer, now: api.controller.clock.now().wall) {
+      switch Verdict(response, now: api.controller.clock.now().wall) {
       case .stop(let stop):
         waiting[0].attempts += 1
         result.stop = stop
@@ -322,8 +322,8 @@ private enum Verdict {
   case refused(TransportResponse?)
   case stop(ReplayReport.Stop)
 
-  init(_ answer: Result<TransportResponse, APIError>, now: UnixTime) {
-    switch answer {
+  init(_ response: Result<TransportResponse, APIError>, now: UnixTime) {
+    switch response {
     case .success(let response):
       switch response.status {
       case 200..<300: self = .sent(response)

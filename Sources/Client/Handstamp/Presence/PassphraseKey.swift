@@ -25,8 +25,8 @@ public final class PassphraseKey: VaultKeyStore {
   /// - Throws: ``VaultError/locked`` if no passphrase or a wrong one is entered.
   @concurrent public func load() async throws(VaultError) -> Secret? {
     let turn = last.withLock { last in
-      let turn = Task { [former = last] in
-        _ = await former?.value
+      let turn = Task { [previous = last] in
+        _ = await previous?.value
         return await self.opened()
       }
       last = turn

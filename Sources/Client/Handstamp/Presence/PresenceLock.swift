@@ -117,9 +117,9 @@ public final class PresenceLock: Sendable {
 
   /// Starts a check in its own task, so that no caller's cancellation affects it. It waits until a withdrawn check has ended:
   /// the user sees one prompt at a time.
-  private func ask(_ question: UInt64, after former: Task<Void, Never>?) -> Task<Void, Never> {
+  private func ask(_ question: UInt64, after previous: Task<Void, Never>?) -> Task<Void, Never> {
     Task.detached(priority: .userInitiated) { [weak self, presence, reason] in
-      await former?.value
+      await previous?.value
       var failure: PresenceError? = Task.isCancelled ? .cancelled : nil
       if failure == nil {
         do throws(PresenceError) { try await presence.confirm(reason) } catch { failure = error }

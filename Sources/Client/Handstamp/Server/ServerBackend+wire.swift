@@ -13,16 +13,16 @@ extension TokenResponse {
   ///
   /// - Throws: ``SessionError/invalidResponse(_:)``.
   init(refresh body: [UInt8]) throws(SessionError) {
-    guard let answer = try? JSONDecoder().decode(TokenResponseBody.self, from: Data(body)) else {
+    guard let response = try? JSONDecoder().decode(TokenResponseBody.self, from: Data(body)) else {
       throw .invalidResponse("not a token response")
     }
-    guard answer.token_type?.lowercased() == "bearer" else { throw .invalidResponse("unknown token_type") }
-    guard answer.hasValidTokens else { throw .invalidResponse("a token contains an invalid character") }
+    guard response.token_type?.lowercased() == "bearer" else { throw .invalidResponse("unknown token_type") }
+    guard response.hasValidTokens else { throw .invalidResponse("a token contains an invalid character") }
     self.init(
-      tokens: answer.tokens,
-      sessionID: answer.session_id,
-      profile: answer.profile,
-      revocation: answer.revocation_handle.map { RevocationHandle($0) })
+      tokens: response.tokens,
+      sessionID: response.session_id,
+      profile: response.profile,
+      revocation: response.revocation_handle.map { RevocationHandle($0) })
   }
 }
 
@@ -87,11 +87,11 @@ extension SessionError {
 extension AccessToken {
   /// The token in the response to a reauthentication.
   init(reauthentication response: TransportResponse) throws(SessionError) {
-    struct Answer: Decodable { var access_token: String }
+    struct Body: Decodable { var access_token: String }
     guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-    guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body)) else {
+    guard let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) else {
       throw .invalidResponse("no access token")
     }
-    self.init(answer.access_token)
+    self.init(body.access_token)
   }
 }

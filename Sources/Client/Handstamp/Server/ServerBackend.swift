@@ -223,10 +223,10 @@ extension ServerBackend {
   @concurrent public func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> {
     let response = try await send("GET", "/v1/reauthenticate", token: token)
     try check(response)
-    guard let answer = try? JSONDecoder().decode(AcceptedProofs.self, from: Data(response.body)) else {
+    guard let accepted = try? JSONDecoder().decode(AcceptedProofs.self, from: Data(response.body)) else {
       throw .invalidResponse("malformed list of proofs")
     }
-    return Set(answer.proofs.compactMap(Proof.Kind.init))
+    return Set(accepted.proofs.compactMap(Proof.Kind.init))
   }
 
   /// - Returns: another access token of the same session, which for a while may end the account's other sessions. The session

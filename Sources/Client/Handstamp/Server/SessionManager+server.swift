@@ -18,7 +18,7 @@ extension SessionManager {
   ///
   /// The place depends on `name` alone, and holds one session, whatever initializer names it; processes with the same `name` share
   /// it. The session knows its server: with another `url` it is ``VaultError/otherServer(_:)``, and its tokens are not sent. If the
-  /// server has moved, say so: `formerly: [.server("https://old.example.org")]`. A program with several servers gives each a name.
+  /// server has moved, say so: `earlier: [.server("https://old.example.org")]`. A program with several servers gives each a name.
   /// On Linux the host's name is sent to the server as the device name.
   ///
   /// - Parameters:
@@ -27,7 +27,7 @@ extension SessionManager {
   ///     bundle identifier, otherwise the name of the executable.
   ///   - vault: stores the session; `nil` (the default) for the vault of the table. A program that is not signed with a keychain
   ///     entitlement passes `.sealedFile(name)`, an encrypted file.
-  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
+  ///   - earlier: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
   ///   - transport: sends the requests of the backend and of ``api``.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
   ///   - audit: records the session's events, in order, such as `.standard(name)` in a file beside the platform's vault, or the
@@ -40,7 +40,7 @@ extension SessionManager {
   ///     independently of the session: a slow or failing load neither delays nor ends the session. An error is shown as a
   ///     ``SessionError``; see the initializer that takes a backend. Default: loads nothing, a `SessionManager<Void>`.
   public convenience init(
-    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil, formerly: [FormerPlace] = [],
+    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil, earlier: [EarlierPlace] = [],
     transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
     audit: (any AuditLog)? = nil, presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
@@ -48,7 +48,7 @@ extension SessionManager {
   ) {
     self.init(
       backend: ServerBackend(url, program: name, transport: transport), vault: vault ?? .standard(name),
-      formerly: formerly, baseURL: url, transport: transport, policy: policy, audit: audit, presence: presence,
+      earlier: earlier, baseURL: url, transport: transport, policy: policy, audit: audit, presence: presence,
       cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 }
@@ -100,7 +100,7 @@ extension SessionManager {
   ///   - read: returns the former refresh token; `nil` if there is none. Throws if that is not known now, as on a locked device.
   ///   - remove: removes it. Called again at the next launch if it throws; a token that is missing is no error.
   /// - Throws: ``SessionError/storage(_:)`` if the vault or the former storage cannot be read,
-  ///   ``SessionError/requestFailed(_:retryAfter:)`` without an answer, ``SessionError/unsupported(_:)`` if the backend is not
+  ///   ``SessionError/requestFailed(_:retryAfter:)`` without a response, ``SessionError/unsupported(_:)`` if the backend is not
   ///   Handstamp's server, or that takes over no sessions.
   @discardableResult
   public func adopt(

@@ -72,8 +72,8 @@ import HandstampSupport
       return
     }
     isPending = true
-    let task = Task { [former = last] in
-      await former?.value
+    let task = Task { [previous = last] in
+      await previous?.value
       self.isPending = false
       await self.exchangeNow()
     }
@@ -108,8 +108,8 @@ import HandstampSupport
     func isTouched(_ place: LentCookie) -> Bool { cookie(at: place, in: found) != cookie(at: place, in: shown) }
     for new in wanted where cookie(at: new, in: found)?.value != new.value && !isTouched(new) { await store.set(new) }
     // At first also what an earlier lend has left in the account's own store.
-    let former = lent?.cookies ?? scheme.changes(from: [], to: found, at: now).map(\.cookie)
-    for old in former where cookie(at: old, in: wanted) == nil && !isTouched(old) { await store.remove(old) }
+    let previous = lent?.cookies ?? scheme.changes(from: [], to: found, at: now).map(\.cookie)
+    for old in previous where cookie(at: old, in: wanted) == nil && !isTouched(old) { await store.remove(old) }
     // As the store shows them, which may keep a cookie for a shorter time, or refuse it.
     let kept = await store.cookies()
     let cookies = wanted.compactMap { given -> LentCookie? in
@@ -180,12 +180,12 @@ extension SessionManager {
       throw .unsupported("cookies for a web view")
     }
     guard case .signedIn(let facts) = controller.state else { throw controller.fenceError }
-    let former = controller.lending.withLock { $0 }
-    if let former, former.isUsed(by: facts.id), let store = former.store as? Store, isFit(store) {
-      await former.exchange()
+    let previous = controller.lending.withLock { $0 }
+    if let previous, previous.isUsed(by: facts.id), let store = previous.store as? Store, isFit(store) {
+      await previous.exchange()
       return store
     }
-    await former?.takeBack()
+    await previous?.takeBack()
     let store = try make(facts)
     let lend = CookieLend(of: facts.id, as: scheme, over: api, to: store)
     controller.lending.withLock { $0 = lend }

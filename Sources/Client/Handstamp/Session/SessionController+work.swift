@@ -135,7 +135,7 @@ extension SessionController {
     }
   }
 
-  /// How long a refresh without an answer waits until its next attempt; `nil` unless one does.
+  /// How long a refresh without a response waits until its next attempt; `nil` unless one does.
   package var refreshPause: Duration? {
     timers[.retry] == nil ? nil : max(.zero, retryDue - clock.uptime())
   }

@@ -82,7 +82,7 @@ public actor SessionController {
   /// - Parameters:
   ///   - backend: the server that issues the tokens.
   ///   - vault: the storage of the secrets; it may be shared with other processes.
-  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
+  ///   - earlier: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
   ///   - clock: the device's clocks; tests pass their own.
   ///   - audit: records the session's events, in order; `nil` for none.
@@ -90,18 +90,18 @@ public actor SessionController {
   ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
   public init(
-    backend: any Backend, vault: any Vault, formerly: [FormerPlace] = [], policy: SessionPolicy = SessionPolicy(),
+    backend: any Backend, vault: any Vault, earlier: [EarlierPlace] = [], policy: SessionPolicy = SessionPolicy(),
     clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil, presence: PresenceLock? = nil,
     cleanups: [CleanupStep] = [], logger: Logger? = nil
   ) {
     self.init(
-      backend: backend, vault: vault, formerly: formerly, policy: policy, clock: clock, audit: audit,
+      backend: backend, vault: vault, earlier: earlier, policy: policy, clock: clock, audit: audit,
       presence: presence, cleanups: cleanups, sharing: nil, logger: logger)
   }
 
   /// - Parameter host: Where other accounts may use what a shared step erases; `nil` without such steps.
   init(
-    backend: any Backend, vault: any Vault, formerly: [FormerPlace], policy: SessionPolicy, clock: any SessionClock,
+    backend: any Backend, vault: any Vault, earlier: [EarlierPlace], policy: SessionPolicy, clock: any SessionClock,
     audit: (any AuditLog)?, presence: PresenceLock?, cleanups: [CleanupStep], sharing host: String?, logger: Logger?
   ) {
     neighbours = Locked(host.map { Neighbours(host: $0) })
@@ -109,7 +109,7 @@ public actor SessionController {
     let (auditQueue, auditWork) = AsyncStream.makeStream(of: Work.self)
     self.auditWork = auditWork
     let vault = SessionVault(
-      vault, of: abilities, formerly: formerly, locks: refreshLocks, audit: audit, clock: clock
+      vault, of: abilities, earlier: earlier, locks: refreshLocks, audit: audit, clock: clock
     ) { entry in if let audit { auditWork.yield { await audit.record(entry) } } }
     self.vault = vault
     let cleanups = cleanups.withUniqueNames
@@ -260,12 +260,12 @@ public actor SessionController {
   /// }
   /// ```
   /// A session in use continues while `perform` runs, and if it throws. Once `perform` has returned tokens of another session,
-  /// the former one ends with ``EndReason/replaced``: its requests are cancelled, and it is revoked at the server, if it has a
+  /// the previous one ends with ``EndReason/replaced``: its requests are cancelled, and it is revoked at the server, if it has a
   /// ``TokenResponse/revocation``.
   /// - If the new session is of the same account, or the account of either is unknown, no clean-up step runs.
   /// - If it is of another account, the steps of ``SignOutPlan/expiry`` run before the new session begins, which waits for them
   ///   for at most 10 s; ``states`` yields `signedOut(.replaced)` in between. Without such steps one session replaces the other
-  ///   directly. Either way, the former account's preferences, downloads and database stay on the device: keep them in a folder
+  ///   directly. Either way, the previous account's preferences, downloads and database stay on the device: keep them in a folder
   ///   per account.
   ///
   /// A sign-in or a sign-out that begins meanwhile takes precedence: then this one throws ``SessionError/cancelled``, and a

@@ -67,7 +67,7 @@ public final class SessionManager<Content: Sendable> {
   /// - Parameters:
   ///   - backend: the server that issues the tokens. It sends its requests over a transport of its own.
   ///   - vault: the storage of the secrets; it may be shared with other processes.
-  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
+  ///   - earlier: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
   ///   - baseURL: the URL of the app's API, for ``api``, which sends the credential only to its origin. It may be another
   ///     server's than the backend's.
   ///   - transport: sends the requests of ``api``, not those of `backend`. Default: `URLSession`.
@@ -85,7 +85,7 @@ public final class SessionManager<Content: Sendable> {
   ///     ``SessionError/contentFailed(_:)`` for any other, with its type's name. Default: loads nothing, a
   ///     `SessionManager<Void>`.
   public convenience init(
-    backend: any Backend, vault: any Vault, formerly: [FormerPlace] = [], baseURL: URL,
+    backend: any Backend, vault: any Vault, earlier: [EarlierPlace] = [], baseURL: URL,
     transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
     presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
@@ -93,14 +93,14 @@ public final class SessionManager<Content: Sendable> {
     load: @escaping @Sendable (APIClient) async throws -> Content = { (_: APIClient) in }
   ) {
     self.init(
-      backend: backend, vault: vault, formerly: formerly, baseURL: baseURL, transport: transport, policy: policy,
+      backend: backend, vault: vault, earlier: earlier, baseURL: baseURL, transport: transport, policy: policy,
       clock: clock, audit: audit, presence: presence, clearing: { $0.account }, cleanups: cleanups, logger: logger,
       apiOptions: apiOptions, load: load)
   }
 
   /// - Parameter account: Whose data the usual steps clear; `nil` for a program that has none of it.
   package init(
-    backend: any Backend, vault: any Vault, formerly: [FormerPlace], baseURL: URL, transport: any Transport,
+    backend: any Backend, vault: any Vault, earlier: [EarlierPlace], baseURL: URL, transport: any Transport,
     policy: SessionPolicy, clock: any SessionClock, audit: (any AuditLog)?, presence: PresenceLock?,
     clearing account: (@Sendable (EndedSession) -> AccountID?)?, cleanups: [CleanupStep], logger: Logger?,
     apiOptions: APIClient.Options, load: @escaping @Sendable (APIClient) async throws -> Content
@@ -108,7 +108,7 @@ public final class SessionManager<Content: Sendable> {
     let host = baseURL.host?.lowercased()
     let usual = account.map { UsualCleanup(host: host, account: $0).steps } ?? []
     controller = SessionController(
-      backend: backend, vault: vault, formerly: formerly, policy: policy, clock: clock, audit: audit,
+      backend: backend, vault: vault, earlier: earlier, policy: policy, clock: clock, audit: audit,
       presence: presence, cleanups: cleanups + usual, sharing: account == nil ? nil : host, logger: logger)
     api = APIClient(baseURL: baseURL, controller: controller, transport: transport, options: apiOptions)
     self.backend = backend
@@ -160,7 +160,7 @@ public final class SessionManager<Content: Sendable> {
   /// ```
   /// A session in use ends with ``EndReason/replaced`` once `perform` has returned, and is revoked at the server, if it has a
   /// handle. If the new session is another account's, the clean-up steps of ``SignOutPlan/expiry`` run before it begins:
-  /// preferences, downloads and database of the former account stay on the device, so keep them in a folder per account. See
+  /// preferences, downloads and database of the previous account stay on the device, so keep them in a folder per account. See
   /// ``SessionController/signIn(remember:_:)``.
   ///
   /// - Parameters:
@@ -215,7 +215,7 @@ public final class SessionManager<Content: Sendable> {
 
   /// Waits until the vault has been read, which the initializer began; needs no network.
   ///
-  /// If the vault could not be used, this begins another read and returns the former `failure` without waiting for it:
+  /// If the vault could not be used, this begins another read and returns the previous `failure` without waiting for it:
   /// ``snapshot`` shows the result. The vault is also read again whenever a token is requested, when it reports a change, as
   /// one with a passphrase does when it is unlocked, and by ``retryPendingWork()``, which
   /// ``SessionLifeCycle`` calls when the device is unlocked and when the app enters the foreground.
@@ -239,13 +239,13 @@ public final class SessionManager<Content: Sendable> {
   /// Shows `isWorking` until `body` ends, which it always does.
   func working<Result>(_ body: () async throws(SessionError) -> Result) async throws(SessionError) -> Result {
     begin()
-    let former = controller.state
+    let previous = controller.state
     do throws(SessionError) {
       let result = try await body()
       await end()
       return result
     } catch {
-      if case .sessionEnded(let reason) = error, case .signedIn(let facts) = former {
+      if case .sessionEnded(let reason) = error, case .signedIn(let facts) = previous {
         await controller.endHere(facts.id, reason: reason)
       }
       await end()

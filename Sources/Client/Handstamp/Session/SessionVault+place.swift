@@ -1,9 +1,9 @@
 import HandstampCore
 import HandstampSupport
 
-/// The store as one server's program may use it, once what lies in former places has moved there.
+/// The store as one server's program may use it, once what lies in earlier places has moved there.
 ///
-/// A session is this server's if it was begun by the server's name, by a former name of it, or without one. In the last two cases it
+/// A session is this server's if it was begun by the server's name, by an earlier name of it, or without one. In the last two cases it
 /// is claimed: it is shown under the present name at once, which is also stored, once. Any other is a stranger's: it is
 /// ``VaultError/otherServer(_:)``, and neither shown nor sent nor ended, except by a sign-out; nor is what is pending for a stranger
 /// shown.
@@ -12,7 +12,7 @@ extension SessionVault {
     let trouble = await settle()
     switch await store.read(noting: audit) {
     case .value(let entry):
-      // The former place may hold the only session, or still the same one, with which an earlier version may go on.
+      // The earlier place may hold the only session, or still the same one, with which an earlier version may go on.
       if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
       let claimed = await claimed(entry)
       do throws(VaultError) { return .value(try shown(claimed)) } catch { return .trouble(error) }
@@ -56,7 +56,7 @@ extension SessionVault {
   }
 
   /// The name of a server that is not this one; `nil` if it is, or may be.
-  func stranger(_ issuer: String?) -> String? { former.mayBelong(issuer, to: abilities) ? nil : issuer }
+  func stranger(_ issuer: String?) -> String? { earlier.mayBelong(issuer, to: abilities) ? nil : issuer }
 
   /// Stores the present name with a session that has another one. Once, unless `again`, because a program that knows the server by the
   /// other name may do the same. If it cannot be written now, the next program does.

@@ -14,7 +14,7 @@ final class SessionVault: Sendable {
   /// Adds an entry to the audit log, behind those that wait already.
   let record: @Sendable (AuditEntry) -> Void
   let abilities: BackendAbilities
-  let former: [FormerPlace]
+  let earlier: [EarlierPlace]
   private let locks: RefreshLockManager
   let clock: any SessionClock
   let moves: Moves
@@ -26,17 +26,17 @@ final class SessionVault: Sendable {
   private let attempt = Locked<(lock: any VaultLock, identity: FileIdentity)?>(nil)
 
   init(
-    _ store: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], locks: RefreshLockManager,
+    _ store: any Vault, of abilities: BackendAbilities, earlier: [EarlierPlace], locks: RefreshLockManager,
     audit: (any AuditLog)?, clock: any SessionClock, record: @escaping @Sendable (AuditEntry) -> Void
   ) {
     self.store = store
     self.audit = audit
     self.record = record
     self.abilities = abilities
-    self.former = former
+    self.earlier = earlier
     self.locks = locks
     self.clock = clock
-    moves = Moves(isDone: former.allSatisfy { $0.serverName != nil })
+    moves = Moves(isDone: earlier.allSatisfy { $0.serverName != nil })
   }
 
   /// Acquires the lock of sign-ins. It is refused before the user's input is sent if no session could be stored.
@@ -56,7 +56,8 @@ final class SessionVault: Sendable {
   /// Returns the edit; an attempt that it records is locked before, and names the lock. One that it does not record, because another
   /// one is stored, leaves the lock of that alone.
   func locking(_ edit: VaultEdit) async -> VaultEdit {
-    guard case .prepare(let id, holding: let token, replacing: let access, let key, var new?, over: let former) = edit,
+    guard
+      case .prepare(let id, holding: let token, replacing: let access, let key, var new?, over: let previous) = edit,
       let locks = store as? any AttemptLocks, case .value(let entry) = await store.load(),
       case .write = edit.applied(to: entry)
     else { return edit }
@@ -64,7 +65,7 @@ final class SessionVault: Sendable {
       if held == nil { held = locks.lockAttempt() }
       return held?.identity
     }
-    return .prepare(id, holding: token, replacing: access, key: key, attempt: new, over: former)
+    return .prepare(id, holding: token, replacing: access, key: key, attempt: new, over: previous)
   }
 
   func unlockAttempt() { attempt.withLock { $0.take() }?.lock.unlock() }
@@ -115,17 +116,17 @@ final class SessionVault: Sendable {
     }
   }
 
-  /// Stores the new session first: while that fails the former one continues, and the server must not be notified of its end.
+  /// Stores the new session first: while that fails the previous one continues, and the server must not be notified of its end.
   private func begin(_ new: StoredSession, steps: [String]) async -> VaultOutcome {
     // The stored session ends; otherwise the next launch would restore it.
     let edit: VaultEdit =
       new.isRemembered ? .begin(new, steps: steps) : .signOut(.replaced, at: new.startedAt, steps: steps)
     let outcome = await writePlace(edit)
     guard case .done(var entry) = outcome else { return outcome }
-    let former = session.withLock { exchange(&$0, with: new.isRemembered ? nil : new) }
-    if let former, former.id != new.id {
+    let previous = session.withLock { exchange(&$0, with: new.isRemembered ? nil : new) }
+    if let previous, previous.id != new.id {
       let tombstone = Tombstone(
-        of: former, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: former) ? steps : [])
+        of: previous, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: previous) ? steps : [])
       if case .done(let later) = await writePlace(.bury(tombstone)) {
         entry = later
       } else {
@@ -164,34 +165,34 @@ final class SessionVault: Sendable {
   }
 }
 
-/// The moves from former places.
+/// The moves from earlier places.
 extension SessionVault {
-  /// Moves what is in former places, one place after the other. Returns the trouble that keeps it from being complete.
+  /// Moves what is in earlier places, one place after the other. Returns the trouble that keeps it from being complete.
   func settle() async -> VaultError? {
     if moves.isDone { return nil }
     return await moves.run { [self] () async throws(VaultError) in
-      for place in former {
+      for place in earlier {
         switch place.kind {
         case .server: break
-        case .vault(let former): try await move(from: former)
-        case .accounts(let index, let vault): try await moveActive(of: index, vault)
+        case .vault(let vault): try await move(from: vault)
+        case .accounts(let accounts, let vault): try await moveActive(of: accounts, vault)
         case .tokens(let read, let remove): try await takeOver(read, remove)
         }
       }
     }
   }
 
-  /// Ends what lies in former places and cannot move. Returns the trouble of the last one that cannot be written either.
+  /// Ends what lies in earlier places and cannot move. Returns the trouble of the last one that cannot be written either.
   func end(by edit: VaultEdit) async -> VaultError? {
     var trouble: VaultError?
-    for place in former {
+    for place in earlier {
       switch place.kind {
-      case .vault(let former):
-        if case .value(let entry) = await former.read(), stranger(entry.session?.issuer) != nil { continue }
-        if case .failed(let error) = await former.edit(edit) { trouble = error }
+      case .vault(let vault):
+        if case .value(let entry) = await vault.read(), stranger(entry.session?.issuer) != nil { continue }
+        if case .failed(let error) = await vault.edit(edit) { trouble = error }
       case .tokens(let read, let remove):
         do { if try await read() != nil { try await remove() } } catch {
-          trouble = .unavailable("the app's former tokens cannot be removed: \(type(of: error))")
+          trouble = .unavailable("the app's earlier tokens cannot be removed: \(type(of: error))")
         }
       case .server, .accounts: break
       }
@@ -201,32 +202,32 @@ extension SessionVault {
 
   /// First the accounts that end here, so that until the last move the list says which one is in use.
   private func moveActive(
-    of index: any AccountsIndex, _ vault: @Sendable (AccountID) -> any Vault
+    of accounts: any AccountsStore, _ vault: @Sendable (AccountID) -> any Vault
   ) async throws(VaultError) {
-    let list = try await index.read().get()
+    let list = try await accounts.read().get()
     let only = list.accounts.count == 1 && list.leaving.isEmpty ? list.accounts[0].id : nil
     let active = list.active ?? only
     let others = list.accounts.map(\.id).filter { $0 != active } + list.leaving
     for id in others + (active.map { [$0] } ?? []) {
       try await move(from: vault(id), isInUse: id == active)
-      _ = try await index.edit(.remove(id)).get()
-      _ = try await index.edit(.left(id)).get()
+      _ = try await accounts.edit(.remove(id)).get()
+      _ = try await accounts.edit(.left(id)).get()
     }
   }
 
   /// - Parameter isInUse: `false` if its session ends here.
-  private func move(from former: any Vault, isInUse: Bool = true) async throws(VaultError) {
-    let reading = await former.read()
+  private func move(from vault: any Vault, isInUse: Bool = true) async throws(VaultError) {
+    let reading = await vault.read()
     // Its session is lost, which is no reason to refuse a sign-in.
     if reading == .trouble(.corrupt) { return }
     let found = try reading.entry(for: .ordinary)
     // A stranger's stays where a program of its server finds it.
     if found.isEmpty || stranger(found.session?.issuer) != nil { return }
     // No program refreshes with what is about to move.
-    let lock = try await former.lock(.refresh, within: .seconds(2))
+    let lock = try await vault.lock(.refresh, within: .seconds(2))
     defer { lock.unlock() }
     for _ in 0..<8 {
-      let entry = try await former.read().entry(for: .ordinary)
+      let entry = try await vault.read().entry(for: .ordinary)
       if entry.isEmpty || stranger(entry.session?.issuer) != nil { return }
       var moved = entry
       // By whichever name of the server it was begun.
@@ -235,7 +236,7 @@ extension SessionVault {
       moves.copied = moved.session?.id
       try await write(.receive(moved))
       try await confirm()
-      switch await former.edit(.vacate(revision: entry.revision)) {
+      switch await vault.edit(.vacate(revision: entry.revision)) {
       case .done:
         moves.copied = nil
         if isInUse, let session = moved.session { note(moved: session) }
@@ -244,7 +245,7 @@ extension SessionVault {
       case .failed(let trouble): throw trouble
       }
     }
-    throw .unavailable("the former place of the session is written to all the time")
+    throw .unavailable("the earlier place of the session is written to all the time")
   }
 
   private func takeOver(
@@ -252,11 +253,11 @@ extension SessionVault {
   ) async throws(VaultError) {
     let tokens: TokenResponse?
     do { tokens = try await read() } catch {
-      throw (error as? VaultError) ?? .unavailable("the app's former tokens cannot be read: \(type(of: error))")
+      throw (error as? VaultError) ?? .unavailable("the app's earlier tokens cannot be read: \(type(of: error))")
     }
     guard let tokens else { return }
     guard let session = tokens.takenOver(at: clock.now(), by: abilities) else {
-      throw .unavailable("the app's former tokens cannot be used: no request can carry them")
+      throw .unavailable("the app's earlier tokens cannot be used: no request can carry them")
     }
     var entry = VaultEntry()
     if case .value(let found) = await store.read(noting: audit) { entry = found }
@@ -281,7 +282,7 @@ extension SessionVault {
     try await confirm()
     if entry.session == nil { note(moved: session) }
     do { try await remove() } catch {
-      throw .unavailable("the app's former tokens cannot be removed: \(type(of: error))")
+      throw .unavailable("the app's earlier tokens cannot be removed: \(type(of: error))")
     }
   }
 
@@ -292,7 +293,7 @@ extension SessionVault {
       AuditEntry(action: .signIn(.moved), session: session.id, account: account, at: clock.now().wall, outcome: "ok"))
   }
 
-  /// Opens what has been moved, before its former place is emptied.
+  /// Opens what has been moved, before its earlier place is emptied.
   private func confirm() async throws(VaultError) {
     guard try await !store.read(noting: audit).entry(for: .ordinary).isEmpty else {
       throw .unavailable("the new place of the session does not keep it")
@@ -322,7 +323,7 @@ final class Moves: Sendable {
 
   var isDone: Bool { state.withLock { $0.isDone } }
 
-  /// The session that a former place still holds as well.
+  /// The session that an earlier place still holds as well.
   var copied: SessionID? {
     get { state.withLock { $0.copied } }
     set { state.withLock { $0.copied = newValue } }

@@ -11,7 +11,7 @@ import FoundationNetworking
 /// host, the whole of `URLCache.shared`, the default web store. The app writes such a step.
 ///
 /// Where a session takes the place of another account's, the steps run before it is stored: the next user's web view must not be signed
-/// in as the former. A program that is killed meanwhile has ended the one and not stored the other.
+/// in as the previous one. A program that is killed meanwhile has ended the one and not stored the other.
 struct UsualCleanup {
   /// The session's server. Cookies and web data are a host's, whatever the port.
   let host: String?

@@ -68,18 +68,18 @@ struct EventConnector: StreamConnector {
     request.headers.removeAll { ["last-event-id", "accept", "cache-control"].contains($0.name.lowercased()) }
     request.headers += [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
     if let id { request.headers.append(HeaderField("Last-Event-ID", id)) }
-    let answer: TransportStream
-    do throws(TransportError) { answer = try await transport.open(request) } catch { throw .transport(error) }
-    let type = answer.headers.first(named: "Content-Type")?.lowercased() ?? ""
-    guard answer.status == 200, type.hasPrefix("text/event-stream") else {
-      let head = TransportResponse(status: answer.status, headers: answer.headers)
-      throw .status(answer.status, retryAfter: head.retryDelay(at: clock.now().wall))
+    let response: TransportStream
+    do throws(TransportError) { response = try await transport.open(request) } catch { throw .transport(error) }
+    let type = response.headers.first(named: "Content-Type")?.lowercased() ?? ""
+    guard response.status == 200, type.hasPrefix("text/event-stream") else {
+      let head = TransportResponse(status: response.status, headers: response.headers)
+      throw .status(response.status, retryAfter: head.retryDelay(at: clock.now().wall))
     }
     let (signals, continuation) = AsyncThrowingStream.makeStream(of: StreamSignal<ServerSentEvent>.self)
     let reading = Task {
       var parser = EventStreamParser()
       do {
-        for try await chunk in answer.body {
+        for try await chunk in response.body {
           continuation.yield(.alive)
           for item in parser.items(in: chunk) { continuation.yield(StreamSignal(item)) }
         }

@@ -10,7 +10,7 @@ import HandstampCore
 /// - `position` is the last ID that the link in use has passed, in its own order. A new link resumes after it.
 /// - `ahead` are the IDs that the reader has but the link in use has not passed yet. They are dropped when they arrive.
 ///
-/// A successor resumes after the position at the moment it was requested, and inherits as `ahead` the IDs that the former link
+/// A successor resumes after the position at the moment it was requested, and inherits as `ahead` the IDs that the previous link
 /// brought since. If it breaks before it has caught up, the next one inherits both. Messages without an ID of their own are
 /// always delivered: they cannot be recognized.
 struct StreamMachine: Sendable, Hashable {
@@ -97,14 +97,14 @@ struct StreamMachine: Sendable, Hashable {
   private mutating func opened(_ link: Link, _ renewal: Duration?, at now: Duration) -> [Effect] {
     guard var line = successor, line.link == link else { return [.ignored] }
     var effects: [Effect] = []
-    if let former = current {
-      effects.append(.close(former.link))
+    if let previous = current {
+      effects.append(.close(previous.link))
       attempts = 0
     }
     successor = nil
     timers[.opening] = nil
     refused = nil
-    // The IDs that the former link had not passed come before those it brought itself.
+    // The IDs that the previous link had not passed come before those it brought itself.
     ahead += line.ahead.filter { !ahead.contains($0) }
     ahead.removeFirst(max(0, ahead.count - StreamMachine.mostAhead))
     line.ahead = []
@@ -231,7 +231,7 @@ extension StreamMachine {
     static func < (left: Self, right: Self) -> Bool { left.number < right.number }
   }
 
-  /// A timer; starting one again replaces the former.
+  /// A timer; starting one again replaces the previous one.
   enum Timer: Int, Sendable, Hashable, CaseIterable {
     /// The next attempt to connect.
     case reopen

@@ -93,7 +93,7 @@ final class FoundationTransport: Transport {
       let idleLimit = target == nil ? request.timeout + .seconds(30) : request.timeout
       task = session.dataTask(with: try urlRequest(request, idleLimit: idleLimit))
     }
-    let (answers, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
+    let (results, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
     receiver.expect(task, .whole(continuation, limit: request.maximumResponseSize, file: target))
     // A file takes as long as it takes; `URLSession`'s own timer, which restarts with every part, limits the time without one.
     let isWhole = source == nil && target == nil
@@ -106,9 +106,9 @@ final class FoundationTransport: Transport {
       }
     defer { deadline?.cancel() }
     task.resume()
-    for await answer in answers {
-      if case .failure(.timedOut) = answer { giveUp(task, receiver) }
-      return try answer.get()
+    for await result in results {
+      if case .failure(.timedOut) = result { giveUp(task, receiver) }
+      return try result.get()
     }
     giveUp(task, receiver)
     throw .cancelled
@@ -134,12 +134,12 @@ final class FoundationTransport: Transport {
     }
     defer { deadline.cancel() }
     task.resume()
-    for await answer in heads {
-      if case .success(let head) = answer {
+    for await result in heads {
+      if case .success(let head) = result {
         return TransportStream(status: head.status, headers: head.headers, body: body)
       }
       chunks.finish()
-      _ = try answer.get()
+      _ = try result.get()
     }
     chunks.finish()
     throw .cancelled
@@ -298,9 +298,9 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
   /// instead: to cancel a task while its response arrives hangs or crashes (swift-corelibs-foundation 5412, 3296).
   private func end(_ task: URLSessionTask, _ error: TransportError) {
     let number = task.taskIdentifier
-    if case .whole(let answer, _, _) = exchanges.withLock({ $0.removeValue(forKey: number)?.expected }) {
-      answer.yield(.failure(error))
-      answer.finish()
+    if case .whole(let continuation, _, _) = exchanges.withLock({ $0.removeValue(forKey: number)?.expected }) {
+      continuation.yield(.failure(error))
+      continuation.finish()
     }
     #if canImport(Darwin)
     DispatchQueue.global().async { task.cancel() }
@@ -327,12 +327,12 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
     let number = task.taskIdentifier
     guard let exchange = exchanges.withLock({ $0.removeValue(forKey: number) }) else { return }
     switch exchange.expected {
-    case .whole(let answer, _, _):
+    case .whole(let continuation, _, _):
       let head = exchange.head ?? HTTPHead(task.response)
-      answer.yield(
+      continuation.yield(
         failure.map { .failure($0) }
           ?? .success(TransportResponse(status: head.status, headers: head.headers, body: exchange.body)))
-      answer.finish()
+      continuation.finish()
     case .stream(let head, let chunks):
       if exchange.head == nil {
         head.yield(failure.map { .failure($0) } ?? .success(HTTPHead(task.response)))

@@ -113,14 +113,14 @@ extension TransportRequest {
 /// The session of a version of the app that kept it in a cookie storage of the system.
 ///
 /// ```swift
-/// formerly: [.tokens { backend.formerSession() } remove: { backend.removeFormerSession() }]
+/// earlier: [.tokens { backend.earlierSession() } remove: { backend.removeEarlierSession() }]
 /// ```
 extension CookieBackend {
   /// Returns the session that the storage has: all cookies that the site gets, whatever the path; `nil` without the login cookie, or if
   /// that has expired. The profile is not known: `SessionManager.update(profile:)` completes it.
   ///
   /// - Parameter storage: by default the process-wide one, which `URLSession.shared` uses.
-  public func formerSession(in storage: HTTPCookieStorage = .shared) -> TokenResponse? {
+  public func earlierSession(in storage: HTTPCookieStorage = .shared) -> TokenResponse? {
     let found = cookies(in: storage)
     // The login cookie first: a jar has a limit.
     let jar = CookieJar(found.filter { $0.name == site.loginCookie } + found.filter { $0.name != site.loginCookie })
@@ -128,8 +128,8 @@ extension CookieBackend {
     return response(with: jar, of: nil)
   }
 
-  /// Removes the cookies that ``formerSession(in:)`` returns, and no others.
-  public func removeFormerSession(from storage: HTTPCookieStorage = .shared) {
+  /// Removes the cookies that ``earlierSession(in:)`` returns, and no others.
+  public func removeEarlierSession(from storage: HTTPCookieStorage = .shared) {
     for cookie in cookies(in: storage) { storage.deleteCookie(cookie) }
   }
 
@@ -155,7 +155,7 @@ extension CookieBackend: CookieCredential {
     // Another site's cookie would become the session's: a field without a domain is for the host that it comes from.
     let own = shown.filter { DomainRules.allow($0.domain, isHostOnly: $0.isHostOnly, at: host) }
     let set = own.filter { !lent.contains($0) }.map { CookieChange($0, field: $0.field(at: now), isRemoval: false) }
-    let removed = lent.filter { former in !own.contains { $0.isSamePlace(as: former) } }
+    let removed = lent.filter { previous in !own.contains { $0.isSamePlace(as: previous) } }
     return set + removed.map { CookieChange($0, field: $0.removal, isRemoval: true) }
   }
 }

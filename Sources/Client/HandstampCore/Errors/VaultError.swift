@@ -28,7 +28,7 @@ public enum VaultError: Error, Sendable, Hashable {
   /// and those set aside earlier. Any other write fails. The session in them is not revoked at the server.
   case corrupt
   /// The vault holds the session of another server, whose URL the text gives. It is neither sent to this one nor erased, and no
-  /// session can begin in its place: `formerly:` says that both are one server, and a sign-out ends it.
+  /// session can begin in its place: `earlier:` says that both are one server, and a sign-out ends it.
   case otherServer(String)
   /// The vault is unavailable for another reason: an I/O error, an unmounted disk, a lock held by another process. The text
   /// says which.

@@ -30,7 +30,7 @@ extension SessionMachine {
     }
   }
 
-  /// A timer; starting it again replaces the former.
+  /// A timer; starting it again replaces the previous one.
   package enum Timer: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// The refresh ahead of expiry.
     case refresh
@@ -72,7 +72,7 @@ extension SessionMachine {
     /// An edit was answered; `asOf` is when the vault applied it.
     case edited(Operation, VaultOutcome, asOf: Moment)
 
-    /// A sign-in began; a former attempt is cancelled.
+    /// A sign-in began; a previous attempt is cancelled.
     case signIn(Waiter)
     /// The result of a sign-in, and how the user signed in. The fallback is used if the server sent no session ID.
     case signInAnswered(

@@ -24,7 +24,7 @@ package struct RevocationQueue: Sendable, Hashable {
   }
 
   private struct Successor: Sendable, Hashable {
-    var former: RevocationHandle
+    var previous: RevocationHandle
     var handle: RevocationHandle
     /// Whether its revocation is, or was, pending.
     var isAdded = false
@@ -52,10 +52,10 @@ package struct RevocationQueue: Sendable, Hashable {
     let session = tombstone.session
     guard var handle = tombstone.revocation else { return }
     // The newest one, if the tombstone contains an older one.
-    if let late = successors[session], late.former == handle { handle = late.handle }
+    if let late = successors[session], late.previous == handle { handle = late.handle }
     if completed.contains(Completed(session: session, handle: handle)) { return }
     // The server is being sent an older handle, which may end nothing.
-    if let former = pending[session], former != handle, inFlight.contains(session) { again.insert(session) }
+    if let previous = pending[session], previous != handle, inFlight.contains(session) { again.insert(session) }
     if pending[session] != handle { delays[session] = nil }
     pending[session] = handle
     if tombstone.delay?.attempts ?? 0 > delays[session]?.attempts ?? 0 { delays[session] = tombstone.delay }
@@ -124,8 +124,8 @@ package struct RevocationQueue: Sendable, Hashable {
   var sessionsWithSuccessors: [SessionID] { Array(successors.keys) }
 
   /// Keeps a newer handle of a session that has ended: a refresh token, where that is the handle.
-  mutating func keep(_ handle: RevocationHandle, insteadOf former: RevocationHandle, of session: SessionID) {
-    successors[session] = Successor(former: former, handle: handle)
+  mutating func keep(_ handle: RevocationHandle, insteadOf previous: RevocationHandle, of session: SessionID) {
+    successors[session] = Successor(previous: previous, handle: handle)
   }
 
   /// Adds revocations with late successors, but not before the end of their session is stored. The returned edits give the
@@ -143,7 +143,7 @@ package struct RevocationQueue: Sendable, Hashable {
       delays[session] = nil
       completed.removeAll { $0.session == session }
       if inFlight.contains(session) { again.insert(session) }
-      edits.append(.replaceRevocation(session, with: late.handle, insteadOf: late.former))
+      edits.append(.replaceRevocation(session, with: late.handle, insteadOf: late.previous))
     }
     return edits
   }

@@ -1,6 +1,6 @@
 /// Clean-up after a session has ended, here or in a program that exited before it was done.
 extension SessionMachine {
-  /// The longest that a sign-in waits for clean-up steps of former sessions.
+  /// The longest that a sign-in waits for clean-up steps of previous sessions.
   static let holdLimit: Duration = .seconds(10)
 
   /// Returns the steps for an end without an explicit plan.

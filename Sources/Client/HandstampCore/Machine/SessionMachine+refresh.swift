@@ -183,7 +183,7 @@ extension SessionMachine {
         self.live?.cause = .unusableTokens("they belong to another session", successor: nil)
         return unanswered(.over, entropy: entropy, at: now)
       }
-      // An earlier answer to this refresh may have had no usable token.
+      // An earlier response to this refresh may have had no usable token.
       let failure = target.flatMap { objection(to: grant, for: $0) }
       self.live?.refresh?.failure = failure
       grant.revocation = grant.handle(revokesRefreshTokens: revokesRefreshTokens)
@@ -282,7 +282,7 @@ extension SessionMachine {
       let lock = live.refresh?.lock.map { [Effect.unlock($0)] } ?? []
       return effects + lock + serveWaiters(at: now) + scheduleRefresh(at: now)
     case .conflict(let entry) where wentBack(entry) && entry.session?.id == live.stored.id:
-      // An older copy was restored meanwhile: first the former state is written again, then the new tokens.
+      // An older copy was restored meanwhile: first the previous state is written again, then the new tokens.
       let trouble = VaultError.unavailable("an older copy was restored").adding(SessionMachine.onlyInMemory)
       return absorb(entry, at: now) + keepInMemory(unsaved, isNew: isNew, trouble, at: now)
     case .conflict(let entry):

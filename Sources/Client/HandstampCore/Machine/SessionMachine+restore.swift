@@ -171,7 +171,7 @@ extension SessionMachine {
     return effects
   }
 
-  /// A sign-in overtook the end of the former session.
+  /// A sign-in overtook the end of the previous session.
   mutating func leave(_ ending: Ending, for successor: SessionID, at now: Moment) -> [Effect] {
     work = work.filter { $0.value != .end }
     timers[.end] = nil

@@ -1,4 +1,4 @@
-/// A sign-in, from the server's answer to the stored session.
+/// A sign-in, from the server's response to the stored session.
 extension SessionMachine {
   mutating func signIn(_ waiter: Waiter, at now: Moment) -> [Effect] {
     let former = signingIn
@@ -38,7 +38,7 @@ extension SessionMachine {
     case .dormant, .restoring, .ending: return []
     case .live(let live)
     where heldSignIn.session.isOfAnotherAccount(than: live.stored) && !steps(for: .replaced).isEmpty:
-      // The former user's data is erased before the next user's arrives.
+      // The previous user's data is erased before the next user's arrives.
       return end(live, .replaced, at: now)
     case .live, .signedOut, .unavailable: break
     }
@@ -73,7 +73,7 @@ extension SessionMachine {
     return sendRevocations(at: now)
   }
 
-  /// The new session was written, or not. From here on only a sign-out can cancel it: a former session is buried.
+  /// The new session was written, or not. From here on only a sign-out can cancel it: a previous session is buried.
   mutating func began(
     _ waiter: Waiter, _ session: StoredSession, by method: SignInMethod, isWanted: Bool, _ outcome: VaultOutcome,
     at now: Moment

@@ -154,7 +154,7 @@ extension SessionMachine {
       AuditEntry(action: .end, session: ending.session, account: ending.account, at: now.wall, outcome: outcome))
   }
 
-  /// Whether a sign-in is being written. Queued behind it, a late end would bury the new session; the sign-in buries the former
+  /// Whether a sign-in is being written. Queued behind it, a late end would bury the new session; the sign-in buries the previous
   /// one itself.
   private var isBeginning: Bool { work.values.contains { if case .begin = $0 { true } else { false } } }
 

@@ -43,7 +43,7 @@ package struct SessionMachine: Sendable, Hashable {
   var supersededToken: RefreshToken?
   /// A tombstone that could not be written.
   var unwrittenEnd: UnwrittenEnd?
-  /// A sign-in that has succeeded and waits until the former session's data is erased.
+  /// A sign-in that has succeeded and waits until the previous session's data is erased.
   var heldSignIn: Held?
   /// The data of ended sessions that is not erased yet.
   package internal(set) var cleanups: CleanupQueue

@@ -50,7 +50,7 @@ public struct SignOutPlan: Sendable, Hashable {
   /// Returns the plan for sessions that end without an explicit one: ``everything`` if the account was closed, ``standard`` if
   /// a user, an operator or an identity provider ended the session, here or elsewhere, and ``expiry`` otherwise.
   ///
-  /// ``EndReason/replaced`` gives ``expiry``: when another account signs in, the former account's preferences, downloads,
+  /// ``EndReason/replaced`` gives ``expiry``: when another account signs in, the previous account's preferences, downloads,
   /// database and images stay on the device. Keep them in a folder per account.
   public static func standard(for reason: EndReason) -> SignOutPlan {
     switch reason {

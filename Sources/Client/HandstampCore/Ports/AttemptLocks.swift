@@ -1,6 +1,6 @@
 package import HandstampSupport
 
-/// A vault in which a sender holds a lock of its attempt: from before the first byte until the answer is stored or its
+/// A vault in which a sender holds a lock of its attempt: from before the first byte until the response is stored or its
 /// connection is closed, also while it waits without the refresh lock. The kernel releases it when the sender dies, which every
 /// process of that kernel sees, in whatever namespace it is.
 package protocol AttemptLocks: Sendable {

@@ -98,7 +98,7 @@ public enum ResponseVerdict: Sendable, Hashable {
   /// The response does not affect the session.
   case unchanged
   /// The server replaced the credential. The new one is stored in the vault and used from then on, for the lifetime of the
-  /// former: sign in without ``TokenSet/expiresIn`` where each response may extend it.
+  /// previous one: sign in without ``TokenSet/expiresIn`` where each response may extend it.
   case renewed(Credential)
   /// The session has ended. Return this only if the response is unambiguous.
   case ended(EndReason)

@@ -6,7 +6,7 @@ import HandstampSupport
 /// has the fields one by one passes them on as they are; nothing else takes a line apart, because the owner of a cookie's value
 /// could otherwise plant another cookie.
 package enum SetCookieFields {
-  /// Returns the lines. A new one begins after the attributes of the former one, unless the comma is that of a date, or where a name that
+  /// Returns the lines. A new one begins after the attributes of the previous one, unless the comma is that of a date, or where a name that
   /// a cookie may have follows.
   package static func split(_ joined: String) -> [String] {
     var lines: [[UInt8]] = [[]]

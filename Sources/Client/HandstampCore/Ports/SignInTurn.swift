@@ -163,13 +163,13 @@ public final class SignInTurn: Sendable {
   package func end() { become(.over) }
 
   private func become(_ new: State) {
-    let former = state.withLock { state in
-      let former = state
-      if case .over = state { return former }
+    let previous = state.withLock { state in
+      let previous = state
+      if case .over = state { return previous }
       state = new
-      return former
+      return previous
     }
-    if case .taken(let release) = former { release?() }
+    if case .taken(let release) = previous { release?() }
   }
 }
 

@@ -4,7 +4,7 @@ package enum VaultEdit: Sendable, Hashable {
   case prepareSignIn(PendingSignIn, insteadOf: RotationKey? = nil)
   /// The server has refused the request with this key.
   case forgetSignIn(RotationKey)
-  /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it belonged to
+  /// A sign-in. A previous session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it belonged to
   /// another account. A conflict if that is another server's.
   case begin(StoredSession, steps: [String] = [])
   /// The write-ahead of a refresh: stores `key` unless a key is pending already. Only if the session holds `token`, and
@@ -38,7 +38,7 @@ package enum VaultEdit: Sendable, Hashable {
   /// The server has decided about the end of this session, if not `nil` for this handle: its tombstone keeps only the reason. A
   /// tombstone with another handle stays: a replaced token ends nothing.
   case delivered(SessionID, with: RevocationHandle? = nil)
-  /// The pending revocation of this session gets another handle, if it had `former`.
+  /// The pending revocation of this session gets another handle, if it had `previous`.
   case replaceRevocation(SessionID, with: RevocationHandle, insteadOf: RevocationHandle)
   /// The server's response to this handle decides nothing: the revocation is retried after `delay`.
   case postpone(SessionID, with: RevocationHandle, DeliveryDelay)
@@ -96,23 +96,23 @@ package enum VaultEdit: Sendable, Hashable {
       guard entry.signIn?.key == key else { return .unchanged }
       new.signIn = nil
     case .begin(let session, let steps):
-      if let former = entry.session, session.isOfAnotherServer(than: former) { return .conflict }
+      if let previous = entry.session, session.isOfAnotherServer(than: previous) { return .conflict }
       new.begin(session, steps: steps)
-    case .prepare(let id, let token, let access, let key, let attempt, let former):
+    case .prepare(let id, let token, let access, let key, let attempt, let previous):
       guard let session = entry.session, session.id == id, session.refresh == token,
-        access == nil || session.access?.token == access, attempt == nil || session.attempt == former
+        access == nil || session.access?.token == access, attempt == nil || session.attempt == previous
       else { return .conflict }
       guard attempt != nil || session.pendingKey == nil else { return .unchanged }
       new.session?.pendingKey = session.pendingKey ?? key
       if let attempt { new.session?.attempt = attempt }
-    case .updateAttempt(let id, let former, let attempt):
-      guard let session = entry.session, session.id == id, session.attempt == former else { return .conflict }
+    case .updateAttempt(let id, let previous, let attempt):
+      guard let session = entry.session, session.id == id, session.attempt == previous else { return .conflict }
       new.session?.attempt = attempt
     case .advance(let id, let tokens):
       guard let session = entry.session, session.id == id, session.refresh == tokens.sent else { return .conflict }
       new.session?.advance(with: tokens)
-    case .renew(let id, let former, let access):
-      guard let session = entry.session, session.id == id, session.access?.credential == former else {
+    case .renew(let id, let previous, let access):
+      guard let session = entry.session, session.id == id, session.access?.credential == previous else {
         return .conflict
       }
       guard access != session.access else { return .unchanged }
@@ -143,8 +143,8 @@ package enum VaultEdit: Sendable, Hashable {
       if open.isEmpty { return .unchanged }
       guard handle == nil || open.contains(where: { $0.revocation == handle }) else { return .conflict }
       new.changeTombstones(of: id) { ($0.revocation, $0.delay) = (nil, nil) }
-    case .replaceRevocation(let id, let handle, let former):
-      guard let index = entry.tombstones.firstIndex(where: { $0.session == id && $0.revocation == former }) else {
+    case .replaceRevocation(let id, let handle, let previous):
+      guard let index = entry.tombstones.firstIndex(where: { $0.session == id && $0.revocation == previous }) else {
         return .conflict
       }
       new.tombstones[index].revocation = handle
@@ -200,6 +200,6 @@ package struct RefreshedTokens: Sendable, Hashable {
   package var access: StoredAccess { StoredAccess(response.tokens, since: since) }
   /// The session's own; `nil` if it keeps the one that it has.
   var ownAccess: StoredAccess? { target == nil ? access : nil }
-  /// The ID token that came with it; `nil` keeps the former one.
+  /// The ID token that came with it; `nil` keeps the previous one.
   var idToken: StoredIDToken? { response.idToken.map { StoredIDToken($0, since: since) } }
 }

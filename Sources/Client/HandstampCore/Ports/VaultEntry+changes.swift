@@ -1,10 +1,10 @@
 /// A session begins.
 extension VaultEntry {
-  /// Puts the session in place of a former one, which becomes a tombstone.
+  /// Puts the session in place of a previous one, which becomes a tombstone.
   mutating func begin(_ new: StoredSession, steps: [String]) {
     signIn = nil
-    if let former = session, former.id != new.id {
-      bury(former, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: former) ? steps : [])
+    if let previous = session, previous.id != new.id {
+      bury(previous, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: previous) ? steps : [])
     }
     release(new.id, revokedBy: new.revocation)
     session = new
@@ -49,9 +49,9 @@ extension StoredSession {
     profile = tokens.response.profile ?? profile
   }
 
-  /// The server has replaced the credential. If the former one is the revocation handle as well, so is the new one.
+  /// The server has replaced the credential. If the previous one is the revocation handle as well, so is the new one.
   mutating func renew(with new: StoredAccess) {
-    if let former = access?.credential, revocation?.secret == former.secret {
+    if let previous = access?.credential, revocation?.secret == previous.secret {
       revocation = RevocationHandle(new.credential.secret)
     }
     access = new
@@ -84,9 +84,9 @@ extension VaultEntry {
     forgetDelivered()
   }
 
-  mutating func bury(_ former: StoredSession, reason: EndReason, at time: Moment, steps: [String]) {
+  mutating func bury(_ previous: StoredSession, reason: EndReason, at time: Moment, steps: [String]) {
     session = nil
-    add(Tombstone(of: former, reason: reason, at: time, steps: steps))
+    add(Tombstone(of: previous, reason: reason, at: time, steps: steps))
   }
 
   /// Ends the session, if there is one.
@@ -123,7 +123,7 @@ extension VaultEntry {
   /// The content of two places as one. A sign-out in one of them ends a session that began earlier in the other one, as the user meant
   /// it; what the same place says of its own session and its own ends was in order there.
   ///
-  /// - Parameter isOlder: Whether what is there of a session that is here as well is older. Of a former place it may only be newer,
+  /// - Parameter isOlder: Whether what is there of a session that is here as well is older. Of an earlier place it may only be newer,
   ///   because what was copied from there is not used before that place is empty. A session in another item of one vault began after
   ///   a sign-out here: each move leaves that item empty.
   package mutating func receive(_ other: VaultEntry, isOlder: Bool = false) {
@@ -142,8 +142,8 @@ extension VaultEntry {
         bury(theirs, reason: .signedOut, at: out.endedAt, steps: [])
       } else if let own = session {
         let isLater = theirs.startedAt.wall > own.startedAt.wall
-        let (former, later) = isLater ? (own, theirs) : (theirs, own)
-        bury(former, reason: .replaced, at: later.startedAt, steps: [])
+        let (previous, later) = isLater ? (own, theirs) : (theirs, own)
+        bury(previous, reason: .replaced, at: later.startedAt, steps: [])
         session = later
       } else {
         session = theirs

@@ -69,12 +69,12 @@ package struct TokenResponseBody: Decodable, Sendable {
 
   /// The response without Handstamp's additions.
   package var withoutAdditions: TokenResponseBody {
-    var answer = self
-    answer.session_id = nil
-    answer.revocation_handle = nil
-    answer.profile = nil
-    answer.handstamp_rotation_key = nil
-    return answer
+    var body = self
+    body.session_id = nil
+    body.revocation_handle = nil
+    body.profile = nil
+    body.handstamp_rotation_key = nil
+    return body
   }
 
   package var tokens: TokenSet {

@@ -39,51 +39,51 @@ final class MetadataSource: Sendable {
       found.withLock { $0 = metadata }
       return metadata
     }
-    var answers: [String] = []
+    var responses: [String] = []
     var transient: SessionError?
     var isAnyUnusable = false
     for place in places {
       let name = Address.path(of: place)
-      let answer: TransportResponse
+      let response: TransportResponse
       do throws(TransportError) {
-        answer = try await transport.send(
+        response = try await transport.send(
           TransportRequest(
             method: "GET", url: place, headers: [HeaderField("Accept", "application/json"), .uncompressed],
             maximumResponseSize: 1 << 20))
       } catch {
         guard error == .tooLarge else { throw SessionError(error) }
         isAnyUnusable = true
-        answers.append("\(name) is too large for metadata")
+        responses.append("\(name) is too large for metadata")
         continue
       }
-      prover?.learn(from: answer.headers, of: place)
-      last.withLock { $0 = answer.status }
-      switch answer.status {
+      prover?.learn(from: response.headers, of: place)
+      last.withLock { $0 = response.status }
+      switch response.status {
       case 200:
         do throws(SessionError) {
-          let metadata = try ServerMetadata(answer.body, of: issuer, provider)
+          let metadata = try ServerMetadata(response.body, of: issuer, provider)
           found.withLock { $0 = metadata }
           return metadata
         } catch {
           guard case .invalidResponse(let why) = error else { throw error }
           isAnyUnusable = true
           // One with a placeholder is no issuer to sign in at.
-          if let named = ServerMetadata.issuer(in: answer.body), !issuer.isIssuer(published: named),
+          if let named = ServerMetadata.issuer(in: response.body), !issuer.isIssuer(published: named),
             !named.contains("{")
           {
             other.withLock { $0 = named }
           }
-          answers.append("\(name): \(why)")
+          responses.append("\(name): \(why)")
         }
       case 429, 500...:
         if transient == nil {
-          transient = .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryDelay())
+          transient = .requestFailed(.server(.init(status: response.status)), retryAfter: response.retryDelay())
         }
-      default: answers.append("\(name) answers \(answer.status)")
+      default: responses.append("\(name) answers \(response.status)")
       }
     }
     if let transient { throw transient }
-    let all = answers.joined(separator: "; ")
+    let all = responses.joined(separator: "; ")
     throw isAnyUnusable
       ? .invalidResponse("no usable metadata: \(all)") : .unsupported("OAuth metadata: \(all)")
   }

@@ -40,7 +40,7 @@ public struct ServerMetadata: Sendable, Hashable {
   /// Whether the token endpoint exchanges tokens (RFC 8693).
   let exchangesTokens: Bool
   /// Whether every authorization response must name the issuer (RFC 9207).
-  public let namesIssuerInAnswers: Bool
+  public let namesIssuerInResponses: Bool
   /// Whether the token endpoint accepts the client's secret in the `Authorization` header.
   let takesBasicAuthentication: Bool
   /// The same for the revocation endpoint. If the metadata does not say, the token endpoint's method is used: in practice such
@@ -129,7 +129,7 @@ public struct ServerMetadata: Sendable, Hashable {
     acceptsClientDocuments = document["client_id_metadata_document_supported"]?.isTrue ?? false
     scopes = document["scopes_supported"]?.list
     exchangesTokens = document["grant_types_supported"]?.list?.contains(ServerMetadata.tokenExchange) ?? false
-    namesIssuerInAnswers = document["authorization_response_iss_parameter_supported"]?.isTrue ?? false
+    namesIssuerInResponses = document["authorization_response_iss_parameter_supported"]?.isTrue ?? false
     let methods = document["token_endpoint_auth_methods_supported"]?.list
     // The default is `client_secret_basic` (RFC 8414 section 2).
     func takesBasic(_ methods: [String]?) -> Bool {

@@ -81,7 +81,7 @@ public struct AuthorizationFlow: Sendable {
       guard metadata.isNamed(issuer, tenant: nil) else {
         throw .invalidResponse("the response comes from another server")
       }
-    } else if metadata.namesIssuerInAnswers {
+    } else if metadata.namesIssuerInResponses {
       throw .invalidResponse("the response does not name its issuer, although the metadata says that it does")
     }
     if let error = fields["error"] { throw .refused(code: error, detail: fields["error_description"]) }

@@ -95,12 +95,12 @@ extension DeviceCode {
 
   init(_ response: TransportResponse) throws(SessionError) {
     // `verification_url` is the name that some servers used before the RFC.
-    guard let answer = response.decoded([String: Member].self), let secret = answer["device_code"]?.word,
-      let userCode = answer["user_code"]?.word,
-      let address = answer["verification_uri"]?.word ?? answer["verification_url"]?.word
+    guard let members = response.decoded([String: Member].self), let secret = members["device_code"]?.word,
+      let userCode = members["user_code"]?.word,
+      let address = members["verification_uri"]?.word ?? members["verification_url"]?.word
     else { throw .invalidResponse("malformed device authorization response") }
-    let complete = answer["verification_uri_complete"]?.word
-    let life = answer["expires_in"]?.number ?? DeviceCode.usualLife
+    let complete = members["verification_uri_complete"]?.word
+    let life = members["expires_in"]?.number ?? DeviceCode.usualLife
     // The text to show comes from elsewhere: it must not contain terminal control characters.
     let shown = [userCode, address, complete].compactMap { $0 }
     guard shown.allSatisfy({ $0.utf8.allSatisfy { (32...126).contains($0) } }),
@@ -113,7 +113,7 @@ extension DeviceCode {
     self.init(
       userCode: userCode, address: address, completeAddress: complete,
       expiresIn: .seconds(min(life, 86_400)), secret: Secret(secret),
-      interval: .seconds(min(max(answer["interval"]?.number ?? 5, 1), 600)))
+      interval: .seconds(min(max(members["interval"]?.number ?? 5, 1), 600)))
   }
 }
 

@@ -64,12 +64,12 @@ public final class DPoPProver: Sendable {
   }
 
   /// Records what a response teaches. Each lesson is worth one repetition.
-  func lesson(of answer: TransportResponse, from url: String) -> Lesson? {
-    learn(from: answer.headers, of: url)
-    if answer.header("DPoP-Nonce") != nil, answer.refusesProof("use_dpop_nonce") { return .nonce }
+  func lesson(of response: TransportResponse, from url: String) -> Lesson? {
+    learn(from: response.headers, of: url)
+    if response.header("DPoP-Nonce") != nil, response.refusesProof("use_dpop_nonce") { return .nonce }
     // Only a date that no third party can have written, and that is no cache's.
-    guard answer.refusesProof("invalid_dpop_proof"), let origin = Origin(url), origin.isTrustworthy,
-      let lead = answer.servedAt?.since(now())
+    guard response.refusesProof("invalid_dpop_proof"), let origin = Origin(url), origin.isTrustworthy,
+      let lead = response.servedAt?.since(now())
     else { return nil }
     return known.withLock { known in
       // A date has whole seconds: a smaller difference is ignored.

@@ -43,9 +43,9 @@ public struct DPoPTransport: Transport {
     guard let token = DPoPTransport.token(of: request) else { return try await send(request) }
     var learned: Set<DPoPProver.Lesson> = []
     while true {
-      let answer = try await send(try proven(request, token))
-      guard let lesson = prover.lesson(of: answer, from: request.url), learned.insert(lesson).inserted else {
-        return answer
+      let response = try await send(try proven(request, token))
+      guard let lesson = prover.lesson(of: response, from: request.url), learned.insert(lesson).inserted else {
+        return response
       }
     }
   }

@@ -14,8 +14,8 @@ enum EndpointWord {
   /// An object with an access token in a 2xx response is a token response, whatever stands beside it: a successor is never
   /// thrown away for an odd member. An object with an error and no token is a refusal, also with status 200.
   init(_ response: TransportResponse) {
-    if (200..<300).contains(response.status), let answer = response.decoded(TokenResponseBody.self) {
-      self = .tokens(answer)
+    if (200..<300).contains(response.status), let body = response.decoded(TokenResponseBody.self) {
+      self = .tokens(body)
     } else if let refusal = response.decoded(TokenRefusal.self) {
       self = .refusal(refusal)
     } else {

@@ -34,7 +34,7 @@ struct IdentityToken: Sendable, Hashable {
     hasName = claims.displayName != nil
   }
 
-  /// The token in the answer to a refresh. Its age does not count: some servers send that of the sign-in again. `nil` if it cannot be
+  /// The token in the response to a refresh. Its age does not count: some servers send that of the sign-in again. `nil` if it cannot be
   /// read, because it is encrypted, for example: then it contradicts nothing.
   init?(refreshed text: String, from server: ServerMetadata, client: String) throws(SessionError) {
     guard let claims = Claims(text) else { return nil }

@@ -21,8 +21,8 @@ extension OAuthBackend {
       if verdict != .unknown { return verdict }
     }
     guard let endpoint = metadata.introspectionEndpoint else { return .unknown }
-    let answer = try await post([("token", token.secret), ("token_type_hint", Secret("access_token"))], to: endpoint)
-    return try OAuthBackend.introspectionVerdict(answer)
+    let response = try await post([("token", token.secret), ("token_type_hint", Secret("access_token"))], to: endpoint)
+    return try OAuthBackend.introspectionVerdict(response)
   }
 
   private func userInfoVerdict(
@@ -32,29 +32,29 @@ extension OAuthBackend {
       method: "GET", url: endpoint,
       headers: [HeaderField("Accept", "application/json"), .bearer(token.secret)], maximumResponseSize: 1 << 20)
     let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
-    let answer: TransportResponse
-    do throws(TransportError) { answer = try await sender.send(bare) } catch { throw SessionError(error) }
-    switch answer.status {
+    let response: TransportResponse
+    do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
+    switch response.status {
     // The page of a captive portal is not user information. Some servers sign their response (section 5.3.2).
     case 200:
-      let isSigned = answer.header("Content-Type")?.lowercased().hasPrefix("application/jwt") == true
-      if isSigned || UserInfo(answer, client.traits) != nil { return .accepted }
-      let error = answer.decoded(TokenRefusal.self)?.error
+      let isSigned = response.header("Content-Type")?.lowercased().hasPrefix("application/jwt") == true
+      if isSigned || UserInfo(response, client.traits) != nil { return .accepted }
+      let error = response.decoded(TokenRefusal.self)?.error
       return error.map(client.traits.tokenRefusals.contains) == true ? .refused : .unknown
     // A token without this scope is not meant for this endpoint, and servers report that differently.
     case 401: return asksForUser ? .refused : .unknown
-    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryDelay())
+    case 429, 500...: throw .requestFailed(.server(.init(status: response.status)), retryAfter: response.retryDelay())
     default: return .unknown
     }
   }
 
-  private static func introspectionVerdict(_ answer: TransportResponse) throws(SessionError) -> TokenVerdict {
+  private static func introspectionVerdict(_ response: TransportResponse) throws(SessionError) -> TokenVerdict {
     struct Introspection: Decodable { var active: Bool }
-    switch answer.status {
+    switch response.status {
     case 200:
-      let found = try? JSONDecoder().decode(Introspection.self, from: Data(answer.body))
+      let found = try? JSONDecoder().decode(Introspection.self, from: Data(response.body))
       return found.map { $0.active ? .accepted : .refused } ?? .unknown
-    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryDelay())
+    case 429, 500...: throw .requestFailed(.server(.init(status: response.status)), retryAfter: response.retryDelay())
     // Many servers introspect only for resource servers (section 2.1).
     default: return .unknown
     }

@@ -30,7 +30,7 @@ public func checkBackend<B: Backend>(
   let check = BackendCheck(backend: try await make(network), network: network, proxy: proxy)
   try await check.refreshes(try await signIn(check.backend))
   try await check.repeatsArePossible(try await signIn(check.backend))
-  try await check.lostAnswersDecideNothing(try await signIn(check.backend))
+  try await check.lostResponsesDecideNothing(try await signIn(check.backend))
   try await check.garbageDecidesNothing(try await signIn(check.backend))
   try await check.forgedTokensHarmNobody(try await signIn(check.backend))
   try await check.revocationEnds(try await signIn(check.backend))
@@ -70,11 +70,11 @@ struct BackendCheck<B: Backend> {
     }
   }
 
-  func lostAnswersDecideNothing(_ grant: TokenResponse) async throws {
+  func lostResponsesDecideNothing(_ grant: TokenResponse) async throws {
     let (token, key) = (try token(grant), RotationKey.drawn())
     let fates: [LossyTransport.Fate] =
       backend.abilities.supportsRotationKeys
-      ? [.requestLost, .answerLost, .answerLost, .doubled] : [.requestLost, .requestLost]
+      ? [.requestLost, .responseLost, .responseLost, .doubled] : [.requestLost, .requestLost]
     for fate in fates {
       network.expect(fate)
       let answer = await backend.refresh(token, key: key)
@@ -87,7 +87,7 @@ struct BackendCheck<B: Backend> {
   /// The server has carried out the refresh, and its response is lost. The token is presented again only if that is declared to work.
   private func aSuccessorIsLost(_ token: RefreshToken) async throws {
     let key = RotationKey.drawn()
-    network.expect(.answerLost)
+    network.expect(.responseLost)
     try decidesNothing(
       await backend.refresh(token, key: key), "a missing response decides nothing", about: "a lost successor")
     switch backend.abilities.reuse {
@@ -103,7 +103,7 @@ struct BackendCheck<B: Backend> {
     for (name, answer) in Garbage.ofIntermediaries {
       try decidesNothing(await refresh(token, answeredWith: answer), "garbage decides nothing", about: name)
     }
-    for (name, answer) in Garbage.answers {
+    for (name, answer) in Garbage.responses {
       network.expect(.answered(answer))
       try decidesNothing(await backend.refresh(token, key: key), "garbage decides nothing", about: name)
       // Without rotation keys the server has rotated by now, and the successor is lost.

@@ -3,10 +3,10 @@ public import HandstampCore
 /// Invalid responses, as sent by proxies, captive portals, gateways and half-broken servers.
 public enum Garbage {
   /// The responses, each with a name for messages. None of them may end a session or count as new tokens.
-  public static let answers: [(name: String, answer: TransportResponse)] = ofIntermediaries + ofServers
+  public static let responses: [(name: String, response: TransportResponse)] = ofIntermediaries + ofServers
 
   /// Those that something in front of a server gives, whatever the server's protocol is.
-  static let ofIntermediaries: [(name: String, answer: TransportResponse)] = [
+  static let ofIntermediaries: [(name: String, response: TransportResponse)] = [
     ("an empty 200", .init(status: 200)),
     ("a captive portal", html(200)),
     ("a gateway's 400", html(400)),
@@ -20,7 +20,7 @@ public enum Garbage {
   ]
 
   /// Those of a server with RFC 6749's token endpoint, or of something that speaks like one.
-  private static let ofServers: [(name: String, answer: TransportResponse)] = [
+  private static let ofServers: [(name: String, response: TransportResponse)] = [
     ("a 500 that says invalid_grant", json(500, #"{"error":"invalid_grant"}"#)),
     ("a 404 that says invalid_grant", json(404, #"{"error":"invalid_grant"}"#)),
     ("a page that says invalid_grant", .init(status: 400, body: Array("invalid_grant".utf8))),
@@ -31,7 +31,7 @@ public enum Garbage {
     ("an unknown refusal", json(400, #"{"error":"project_not_specified"}"#)),
     ("an empty object", json(200, "{}")),
     ("tokens of other types", json(200, #"{"access_token":7,"refresh_token":[],"token_type":"Bearer"}"#)),
-    ("half of an answer", json(200, #"{"access_token":"a","token_type":"Bea"#)),
+    ("half of a response", json(200, #"{"access_token":"a","token_type":"Bea"#)),
     ("an empty token", json(200, #"{"access_token":"","refresh_token":"","token_type":"Bearer"}"#)),
   ]
 

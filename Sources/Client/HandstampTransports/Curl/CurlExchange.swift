@@ -166,7 +166,7 @@ final class CurlExchange: @unchecked Sendable {
     options.set(HSCurlNoProxy, "")
     options.set(HSCurlProxy, proxy.map { ($0.kind == .socks5 ? "socks5h" : "http") + "\($0)".drop { $0 != ":" } } ?? "")
     if proxy?.kind == .http {
-      // Also to `http` URLs: what the proxy answers in its own name is no answer of the server.
+      // Also to `http` URLs: what the proxy answers in its own name is no response of the server.
       options.set(HSCurlHTTPProxyTunnel, 1)
       options.set(HSCurlSuppressConnectHeaders, 1)
     }

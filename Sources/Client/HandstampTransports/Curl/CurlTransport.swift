@@ -7,7 +7,7 @@ import HandstampSupport
 /// authorities and client certificates are as those of `AsyncHTTPTransport`.
 ///
 /// One thread of the process performs all requests, and sleeps until a socket or a caller wakes it. A connection is reused by requests that
-/// may be sent twice: libcurl repeats one on a new connection if the kept one was closed without an answer.
+/// may be sent twice: libcurl repeats one on a new connection if the kept one was closed without a response.
 package final class CurlTransport: Transport {
   private let loop: CurlLoop
   private let network: Result<NetworkSettings, NetworkSettingsError>

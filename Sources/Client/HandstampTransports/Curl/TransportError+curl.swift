@@ -10,7 +10,7 @@ struct CurlFailure: Sendable, Hashable {
   var isSent: Bool
   /// The `errno` of the connection.
   var errorNumber: Int32 = 0
-  /// The proxy's answer to `CONNECT`; 0 for none.
+  /// The proxy's response to `CONNECT`; 0 for none.
   var connectStatus = 0
   /// libcurl's own words. They may contain names of hosts, and are only read.
   var words = ""
@@ -43,7 +43,7 @@ extension TransportError {
     self =
       switch failure.code {
       // CURLE_UNSUPPORTED_PROTOCOL, also for what is no HTTP; CURLE_URL_MALFORMAT
-      case 1, 3: failure.isSent ? .connectionLost("the answer is no HTTP") : .invalidRequest("not a valid URL")
+      case 1, 3: failure.isSent ? .connectionLost("the response is no HTTP") : .invalidRequest("not a valid URL")
       // CURLE_COULDNT_RESOLVE_PROXY, …_HOST, CURLE_COULDNT_CONNECT
       case 5, 6: unreachable("the host cannot be found")
       case 7:
@@ -54,7 +54,7 @@ extension TransportError {
       // CURLE_SSL_CONNECT_ERROR
       case 35 where failure.isOfClientCertificate: NetworkFailure.wantsCertificate.error()
       case 35: .notConnected("TLS failed: the server does not speak it, or no version of it that is known here")
-      // CURLE_PEER_FAILED_VERIFICATION, under its former number too
+      // CURLE_PEER_FAILED_VERIFICATION, under its previous number too
       case 51, 60:
         if failure.says("subject name", "does not match") {
           NetworkFailure.certificateOfAnotherHost.error()

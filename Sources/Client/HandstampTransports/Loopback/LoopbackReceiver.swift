@@ -152,12 +152,12 @@ final class Desk: Sendable {
   /// Returns the response to the page with this state. Any earlier wait ends.
   func expect(_ state: String) -> AsyncStream<String> {
     let (answers, continuation) = AsyncStream.makeStream(of: String.self)
-    let former: AsyncStream<String>.Continuation? = content.withLock { content in
+    let previous: AsyncStream<String>.Continuation? = content.withLock { content in
       guard !content.isClosed else { return continuation }
       defer { (content.state, content.waiting) = (state, continuation) }
       return content.waiting
     }
-    former?.finish()
+    previous?.finish()
     return answers
   }
 

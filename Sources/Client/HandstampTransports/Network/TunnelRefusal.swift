@@ -31,12 +31,12 @@ extension NetworkFailure {
       version: .http1_1, method: .CONNECT, uri: place, headers: proxy.connectFields(to: place))
     let status = try? await withIdleLimit(.seconds(5), throwing: TransportError.timedOut) {
       _ throws(TransportError) in
-      do { return try await answer(of: proxy, to: request) } catch { throw .connectionLost("the connection broke") }
+      do { return try await statusCode(of: proxy, to: request) } catch { throw .connectionLost("the connection broke") }
     }
     return status.map { refusal(status: $0, of: proxy) } ?? proxyRefuses.error()
   }
 
-  private static func answer(of proxy: ProxyServer, to request: HTTPRequestHead) async throws -> Int {
+  private static func statusCode(of proxy: ProxyServer, to request: HTTPRequestHead) async throws -> Int {
     let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .connect(host: proxy.host, port: proxy.port) { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -45,10 +45,10 @@ extension NetworkFailure {
             wrappingChannelSynchronously: channel)
         }
       }
-    return try await channel.executeThenClose { answers, requests in
+    return try await channel.executeThenClose { responses, requests in
       try await requests.write(.head(request))
       try await requests.write(.end(nil))
-      for try await case .head(let head) in answers { return Int(head.status.code) }
+      for try await case .head(let head) in responses { return Int(head.status.code) }
       throw ChannelError.eof
     }
   }

@@ -43,10 +43,10 @@ extension CompletionKind {
   /// Names and tags of accounts. Reads only the list, opens no vault, takes no lock, and gives up on a disk that does not
   /// respond within 500 ms.
   static let accounts = CompletionKind.custom { (_: [String], _: Int, _: String) async -> [String] in
-    guard let index = try? Home.current().index else { return [] }
+    guard let store = try? Home.current().accounts else { return [] }
     let (answers, answered) = AsyncStream.makeStream(of: [String].self)
     Task.detached {
-      guard case .success(let list) = await index.read() else { return answered.finish() }
+      guard case .success(let list) = await store.read() else { return answered.finish() }
       let names = list.accounts.flatMap { [$0.tag, $0.name].compactMap { $0?.onOneLine } }
       var seen: Set<String> = []
       answered.yield(names.filter { seen.insert($0).inserted })

@@ -40,7 +40,7 @@ struct AccountClient: Sendable {
     if record != nil { Interruption.arrange() }
     deliveries = DeliveryWatch(remote.access ?? identity, of: account, in: home, record)
     session = SessionManager(
-      backend: deliveries, vault: vault, formerly: [], baseURL: baseURL, transport: transport,
+      backend: deliveries, vault: vault, earlier: [], baseURL: baseURL, transport: transport,
       policy: AccountClient.policy(minimumAge: minimumAge, reuse: record?.reuse), clock: clock,
       audit: FileAuditLog(vault, in: vault.auditPlace, program: "handstamp", omitting: [.restore, .adopt]),
       presence: nil, clearing: nil, cleanups: [], logger: Verbosity.logger, apiOptions: APIClient.Options()

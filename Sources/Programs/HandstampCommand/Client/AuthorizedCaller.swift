@@ -28,12 +28,12 @@ enum AuthorizedCaller: Sendable {
       return .session(try await installation.client(options, minimumAge: minimumAge))
     }
     if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
-    let book = try await installation.book()
+    let known = try await installation.knownAccounts()
     // HANDSTAMP_ACCOUNT also selects the server; the token must not go to another one.
-    if let account = try book.choice(options.named).account {
-      return .environment(token, try AccountServer(of: account, in: book.home))
+    if let account = try known.choice(options.named).account {
+      return .environment(token, try AccountServer(of: account, in: known.home))
     }
-    guard let last = book.settings.server else {
+    guard let last = known.settings.server else {
       throw CommandError.noServer.hinting("unset \(EnvironmentToken.name), then run: handstamp login --server URL")
     }
     return .environment(token, AccountServer(last))
@@ -97,9 +97,9 @@ enum AuthorizedCaller: Sendable {
   /// Calls the API of a Handstamp server and decodes the response.
   ///
   /// - Parameter what: The feature, named in the refusal for third-party servers, which are not sent the request.
-  func call<Answer: Decodable>(
-    _ method: String, _ path: String, json: [String: String]? = nil, as type: Answer.Type, for what: String
-  ) async throws(CommandError) -> Answer {
+  func call<Body: Decodable>(
+    _ method: String, _ path: String, json: [String: String]? = nil, as type: Body.Type, for what: String
+  ) async throws(CommandError) -> Body {
     if let foreign = try await foreign() { throw foreign.lacks(what, at: server) }
     let sent = json.flatMap { try? JSONEncoder().encode($0) } ?? Data()
     let types = json == nil ? [] : [HeaderField("Content-Type", "application/json")]
@@ -112,7 +112,7 @@ enum AuthorizedCaller: Sendable {
       throw CommandError(.status(response.status, problem), server: server)
     }
     let body = response.body.isEmpty ? Array("{}".utf8) : response.body
-    do { return try JSONDecoder().decode(Answer.self, from: Data(body)) } catch {
+    do { return try JSONDecoder().decode(Body.self, from: Data(body)) } catch {
       throw CommandError(.unreadable("unexpected format"), server: server)
     }
   }

@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampCommandLine
 
 /// The backend of one account. It reports failed revocations, after which waiting any longer is pointless, and notes the server's
-/// response to each refresh. Sessions of former clients are revoked as those, and not refreshed.
+/// response to each refresh. Sessions of previous clients are revoked as those, and not refreshed.
 final class DeliveryWatch: Backend {
   private let base: any Backend
   private let (failures, failed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -36,7 +36,7 @@ final class DeliveryWatch: Backend {
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
-    let backend = await home.formerBackend(of: handle, account) ?? base
+    let backend = await home.previousBackend(of: handle, account) ?? base
     let result = await backend.revoke(handle)
     // A refusal without a reason is recorded as answered; there is nothing to wait for here, either.
     if case .noDecision(let failure) = result, !failure.isRefusalWithoutReason { failed.yield() }

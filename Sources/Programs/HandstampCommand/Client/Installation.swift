@@ -22,24 +22,24 @@ extension SessionCommand {
 /// The accounts of this device, for one command: their list is read once, when it is first needed, and the session of the
 /// chosen account is opened once.
 @MainActor final class Installation {
-  private var known: AccountBook?
+  private var read: KnownAccounts?
   private var client: AccountClient?
 
   /// Returns the list of accounts, as this command first read it.
-  func book() async throws(CommandError) -> AccountBook {
-    if let known { return known }
-    let book = try await AccountBook(of: Home.current())
-    known = book
-    return book
+  func knownAccounts() async throws(CommandError) -> KnownAccounts {
+    if let read { return read }
+    let known = try await KnownAccounts(of: Home.current())
+    read = known
+    return known
   }
 
   /// Opens the session of the named account, else of the active one.
   func client(
     _ options: AccountOptions, isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
   ) async throws(CommandError) -> AccountClient {
-    let book = try await book()
+    let known = try await knownAccounts()
     let client = try AccountClient(
-      home: book.home, account: book.account(options.named), named: options.account, isShortLived: isShortLived,
+      home: known.home, account: known.account(options.named), named: options.account, isShortLived: isShortLived,
       minimumAge: minimumAge)
     self.client = client
     return client
@@ -66,8 +66,8 @@ extension SessionCommand {
   /// Returns the list as this command first read it; `nil` if it cannot be read. Damaged settings, which refuse the book, keep no
   /// revocation from being delivered.
   private func stored(in home: Home) async -> AccountsList? {
-    if let known { return known.stored }
-    return try? await home.index.read().get()
+    if let read { return read.stored }
+    return try? await home.accounts.read().get()
   }
 
   /// Delivers the pending revocations of one account. Returns whether its vault holds none, and no session; `false` for the
@@ -102,9 +102,9 @@ extension SessionCommand {
 
   /// Forgets a removed account without pending revocations.
   private func forget(_ id: AccountID, in home: Home) async {
-    let list = AccountList(of: home)
+    let list = Accounts(of: home)
     // Another command may have forgotten it since, and a sign-in to it may have begun.
-    guard (try? await home.index.read().get())?.leaving.contains(id) == true, await list.forget(id) else { return }
+    guard (try? await home.accounts.read().get())?.leaving.contains(id) == true, await list.forget(id) else { return }
     // The OAuth record was kept for the revocation. By now the account may be signed in to again.
     await list.load()
     if list[id] == nil { try? home.forgetClients(of: id) }

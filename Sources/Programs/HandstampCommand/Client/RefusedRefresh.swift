@@ -28,12 +28,13 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
 
   /// Returns the record after one more response. A refusal after failures of another kind starts a new series.
   static func next(
-    after former: RefusedRefresh?, _ answer: RequestError.ServerResponse, session: SessionID, at now: UnixTime
+    after previous: RefusedRefresh?, _ response: RequestError.ServerResponse, session: SessionID, at now: UnixTime
   ) -> RefusedRefresh {
     var new = RefusedRefresh(
-      session: session, status: answer.status, error: answer.error, isFromEndpoint: answer.isFromEndpoint, since: now,
+      session: session, status: response.status, error: response.error, isFromEndpoint: response.isFromEndpoint,
+      since: now,
       last: now)
-    if let former, former.session == session, former.isRefusal == new.isRefusal { new.since = former.since }
+    if let previous, previous.session == session, previous.isRefusal == new.isRefusal { new.since = previous.since }
     return new
   }
 
@@ -78,16 +79,16 @@ extension Home {
   /// Stores a response that has no tokens and does not end the session; any other response clears the stored one. Failures are
   /// ignored, because the session does not depend on it.
   func note(_ result: RefreshResult, of account: AccountID) async {
-    let answer: RequestError.ServerResponse
+    let latest: RequestError.ServerResponse
     switch result {
     case .granted, .rejected, .superseded, .noDecision(.unusableTokens(_, .some), _): return forgetRefusal(of: account)
-    case .noDecision(.server(let response), _), .noDecision(.configuration(let response), _): answer = response
+    case .noDecision(.server(let response), _), .noDecision(.configuration(let response), _): latest = response
     // Without a response, the last stored one still applies.
     case .noDecision: return
     }
     guard let session = await vault(of: account).session?.id else { return }
     let note = RefusedRefresh.next(
-      after: refusedRefresh(of: account, session: session), answer, session: session, at: SystemClock().now().wall)
+      after: refusedRefresh(of: account, session: session), latest, session: session, at: SystemClock().now().wall)
     try? write(note, to: refusalPath(of: account))
   }
 

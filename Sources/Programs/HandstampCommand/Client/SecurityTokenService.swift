@@ -62,14 +62,14 @@ struct SecurityTokenService {
       method: "POST", url: url,
       headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
       body: [UInt8](form: fields.map { (name: $0.0, value: $0.1) }), maximumResponseSize: 1 << 18)
-    let answer: TransportResponse
-    do throws(TransportError) { answer = try await CommandTransport.shared.send(message) } catch {
+    let response: TransportResponse
+    do throws(TransportError) { response = try await CommandTransport.shared.send(message) } catch {
       throw CommandError(
         .network, "no answer from AWS at \(Origin(url)?.text ?? url)",
         hint: "check the network, and --region, and run the same command again")
     }
-    let text = String(decoding: answer.body, as: UTF8.self)
-    guard answer.status == 200 else { throw SecurityTokenService.refusal(answer.status, text) }
+    let text = String(decoding: response.body, as: UTF8.self)
+    guard response.status == 200 else { throw SecurityTokenService.refusal(response.status, text) }
     guard let found = SecurityTokenService.text(of: "Credentials", in: text, hasMarkup: true),
       let id = SecurityTokenService.text(of: "AccessKeyId", in: found),
       let secret = SecurityTokenService.text(of: "SecretAccessKey", in: found),
@@ -77,15 +77,15 @@ struct SecurityTokenService {
       let expiration = SecurityTokenService.text(of: "Expiration", in: found)
     else {
       throw CommandError(
-        .network, "the answer of \(Origin(url)?.text ?? url) is not one of AWS's security token service",
+        .network, "the response of \(Origin(url)?.text ?? url) is not one of AWS's security token service",
         hint: "check AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL and --region")
     }
     return Keys(id: id, secret: Secret(secret), session: Secret(session), expiration: expiration)
   }
 
   /// Shows AWS's code alone: its message may quote the token.
-  static func refusal(_ status: Int, _ answer: String) -> CommandError {
-    let code = text(of: "Code", in: answer) ?? ""
+  static func refusal(_ status: Int, _ response: String) -> CommandError {
+    let code = text(of: "Code", in: response) ?? ""
     let hint =
       switch code {
       case "AccessDenied":
@@ -106,8 +106,8 @@ struct SecurityTokenService {
   /// The text of the only element of this name. AWS's elements have no attributes, and keys, codes and dates need no escapes.
   ///
   /// - Parameter hasMarkup: whether there are elements in it.
-  static func text(of name: String, in answer: String, hasMarkup: Bool = false) -> String? {
-    let after = answer.components(separatedBy: "<\(name)>")
+  static func text(of name: String, in response: String, hasMarkup: Bool = false) -> String? {
+    let after = response.components(separatedBy: "<\(name)>")
     guard after.count == 2 else { return nil }
     let parts = after[1].components(separatedBy: "</\(name)>")
     guard parts.count == 2, !parts[0].isEmpty else { return nil }

@@ -8,7 +8,7 @@ import HandstampSupport
 /// The common part of sign-up and sign-in: choose the server first, then find out the account.
 struct SignInAttempt: Sendable {
   let home: Home
-  let book: AccountBook
+  let known: KnownAccounts
   /// The account to sign in to again, if one was named.
   let named: ListedAccount?
   /// The account used if none is named.
@@ -34,17 +34,17 @@ struct SignInAttempt: Sendable {
     if let first = blocking.first, let hint = blocking.hint {
       throw CommandError(.vault, "cannot store a session here: \(first.words)", hint: hint, code: first.code)
     }
-    var book = try await AccountBook(of: home)
-    isFirst = book.accounts.isEmpty && home.hasNoKey
+    var known = try await KnownAccounts(of: home)
+    isFirst = known.accounts.isEmpty && home.hasNoKey
     if isFirst {
       await KeyStore.choose(for: home)
       home = home.withNotedKey
-      book = try await AccountBook(of: home)
+      known = try await KnownAccounts(of: home)
     }
-    (self.home, self.book) = (home, book)
+    (self.home, self.known) = (home, known)
     // If the vaults cannot be opened, the server would replace the old session with one that cannot be stored. A damaged vault
     // is set aside by the sign-in.
-    for account in book.accounts {
+    for account in known.accounts {
       switch await home.vault(of: account.id).read() {
       case .absent, .trouble(.corrupt): continue
       case .trouble(let error): throw CommandError(error)
@@ -53,17 +53,17 @@ struct SignInAttempt: Sendable {
       break
     }
     let named: ListedAccount?
-    if let account { named = try book.account(account) } else { named = nil }
+    if let account { named = try known.account(account) } else { named = nil }
     self.named = named
     // Signing in must work even if the folder's account no longer exists.
-    usual = try? book.choice().account
-    self.server = try server.address(or: named?.serverAddress ?? usual?.serverAddress ?? book.settings.server)
+    usual = try? known.choice().account
+    self.server = try server.address(or: named?.serverAddress ?? usual?.serverAddress ?? known.settings.server)
     if let named, named.serverAddress != self.server {
       throw CommandError(
         .usage, "\(named.name) is an account at \(named.serverAddress.text)", hint: "drop --server or --account")
     }
     self.network = try await SignInAttempt.network(
-      network, of: named.map { [$0] } ?? [usual].compactMap { $0 } + book.accounts, at: self.server, in: home)
+      network, of: named.map { [$0] } ?? [usual].compactMap { $0 } + known.accounts, at: self.server, in: home)
     transport =
       if let record = self.network.record {
         CommandTransport.make(network: try record.settings(credentials: self.network.credentials))
@@ -104,7 +104,7 @@ struct SignInAttempt: Sendable {
   func knownByOAuth() throws(CommandError) -> (account: ListedAccount, record: OAuthRecord)? {
     if let known = try signedInByOAuth() { return known }
     guard named == nil else { return nil }
-    for account in book.accounts where account.serverAddress == server {
+    for account in known.accounts where account.serverAddress == server {
       if let record = try home.oauth(of: account.id) { return (account, record) }
     }
     return nil
@@ -153,7 +153,7 @@ struct SignInAttempt: Sendable {
   private func candidates(_ email: String?) -> [ListedAccount] {
     if let named { return [named] }
     guard let email else { return [usual].compactMap { $0 }.filter { $0.serverAddress == server } }
-    return book.accounts.filter {
+    return known.accounts.filter {
       $0.serverAddress == server
         && (!$0.name.contains("@") || SignInAttempt.key(of: $0.name) == SignInAttempt.key(of: email))
     }
@@ -189,9 +189,9 @@ struct SignInAttempt: Sendable {
     clientSecret: @autoclosure @Sendable () -> Secret? = nil,
     _ perform: @Sendable () async throws(CommandError) -> TokenResponse
   ) async throws(CommandError) -> ListedAccount {
-    let list = AccountList(of: home)
+    let list = Accounts(of: home)
     let id: AccountID
-    var former: (account: AccountID, record: OAuthRecord?)?
+    var previous: (account: AccountID, record: OAuthRecord?)?
     var oauth: OAuthRecord?
     var secret: Secret?
     var issued: RevocationHandle?
@@ -209,18 +209,18 @@ struct SignInAttempt: Sendable {
         (grant.profile, grant.namesNoUser) = (profile, false)
         // Before the session, which is opened with the record. If the list is lost, the account is identified by that server.
         let id = ListedAccount.id(of: profile.id, at: server.text)
-        former = (id, try home.oauth(of: id))
+        previous = (id, try home.oauth(of: id))
         try await home.change(to: oauth, secret, of: id)
         try await home.save(network.record, network.credentials, of: id)
         try rememberServer()
         return grant
       }
     } catch {
-      // The session in the vault still belongs to the former client.
-      if let former, !OAuthRecord.isSameClient(former.record, oauth) {
-        await restore(former.record, of: former.account)
+      // The session in the vault still belongs to the previous client.
+      if let previous, !OAuthRecord.isSameClient(previous.record, oauth) {
+        await restore(previous.record, of: previous.account)
       }
-      if let issued { await revoke(issued, of: former?.account, oauth, secret) }
+      if let issued { await revoke(issued, of: previous?.account, oauth, secret) }
       if let error = error as? SessionError { throw CommandError(error, server: server) }
       throw error as? CommandError ?? CommandError(.failure, plain("\(error)"), hint: "this is a bug; please report it")
     }
@@ -243,7 +243,7 @@ struct SignInAttempt: Sendable {
   /// Returns the account for a user whom the server did not name: that of `--account`, else one without a session. Any other session
   /// may be another person's.
   private func place(of profile: Profile) async -> Profile {
-    let choices = (1...book.accounts.count + 1).map { profile.numbered($0) }
+    let choices = (1...known.accounts.count + 1).map { profile.numbered($0) }
     func id(_ choice: Profile) -> AccountID { ListedAccount.id(of: choice.id, at: server.text) }
     if let chosen = choices.first(where: { id($0) == named?.id }) { return chosen }
     var free = choices[choices.count - 1]
@@ -281,7 +281,7 @@ struct SignInAttempt: Sendable {
 
   /// Tags and activates an already signed-in account as a sign-in would have done.
   @MainActor func keep(_ account: ListedAccount, tag: String?, activate: Bool) async throws(CommandError) {
-    let list = AccountList(of: home)
+    let list = Accounts(of: home)
     if let tag, tag != account.tag {
       do throws(SessionError) { try await list.setTag(tag, of: account.id) } catch {
         throw CommandError(error, list: account)
@@ -289,7 +289,7 @@ struct SignInAttempt: Sendable {
       guard list[account.id] != nil else { throw .removed(account.words) }
       Terminal.say("tagged \(tag)")
     }
-    if activate, book.list.active != account.id { try await list.use(account) }
+    if activate, known.list.active != account.id { try await list.use(account) }
     try rememberServer()
     await say(
       "already signed in as \(account.name) at \(server.text); --force signs in again", list[account.id] ?? account,
@@ -326,12 +326,12 @@ struct SignInAttempt: Sendable {
       StatusReport(home: home, account: account, reading: reading, now: SystemClock().now()).writeLine()
     }
     FolderRules(of: home).sayOther(than: account.id)
-    guard let former = book.active, former.id != account.id else { return }
-    let all = book.accounts.filter { $0.id != account.id } + [account]
+    guard let previous = known.active, previous.id != account.id else { return }
+    let all = known.accounts.filter { $0.id != account.id } + [account]
     if activate {
-      Terminal.say("it is now the active account; to go back, run: handstamp switch \(former.handle(among: all))")
+      Terminal.say("it is now the active account; to go back, run: handstamp switch \(previous.handle(among: all))")
     } else {
-      Terminal.say("the active account is still \(former.words)")
+      Terminal.say("the active account is still \(previous.words)")
     }
   }
 }

@@ -38,21 +38,21 @@ struct AccountsCommand: SessionCommand {
   }
 
   func perform(in installation: Installation) async throws {
-    let book = try await installation.book()
-    let home = book.home
+    let known = try await installation.knownAccounts()
+    let home = known.home
     let rule = try FolderRules(of: home).current()
     let now = SystemClock().now()
     var items: [Item] = []
-    for account in book.accounts {
+    for account in known.accounts {
       let report = StatusReport(
         home: home, account: account, reading: await home.vault(of: account.id).read(), now: now)
-      items.append(Item(account: account, isActive: account.id == book.list.active, report: report))
+      items.append(Item(account: account, isActive: account.id == known.list.active, report: report))
     }
     let hidden = await CommandError.hidden(in: home)
     if output.json {
       // The IDs of the active account, and of the one set for this folder, if any.
       Terminal.out(json: [
-        "active": book.list.active?.rawValue, "here": rule?.account.rawValue, "accounts": items.objects(Item.columns),
+        "active": known.list.active?.rawValue, "here": rule?.account.rawValue, "accounts": items.objects(Item.columns),
       ])
     } else if items.isEmpty {
       if hidden == nil { Terminal.say("no accounts on this device") }
@@ -62,7 +62,7 @@ struct AccountsCommand: SessionCommand {
     if let named = EnvironmentAccount.current {
       Terminal.say("using \(named), from \(EnvironmentAccount.name)")
     } else if let rule {
-      let account = book.list[rule.account].map { $0.handle(among: book.accounts) } ?? "a removed account"
+      let account = known.list[rule.account].map { $0.handle(among: known.accounts) } ?? "a removed account"
       Terminal.say("\(rule.folder) and its subfolders use \(account)")
     }
     if let hidden { throw hidden }

@@ -12,7 +12,7 @@ struct Audit: AsyncParsableCommand {
   /// Returns the log of the chosen account, and the account.
   static func trail(_ options: AccountOptions) async throws(CommandError) -> (AuditTrail, ListedAccount) {
     let home = try Home.current()
-    let account = try await AccountBook(of: home).account(options.named)
+    let account = try await KnownAccounts(of: home).account(options.named)
     do throws(VaultError) { return (try await FileAuditLog(home.vault(of: account.id)).trail(), account) } catch {
       throw CommandError(error)
     }

@@ -99,7 +99,7 @@ struct CredentialHelper: SessionCommand {
 
   /// The account's own server; `nil` without an account: most addresses are other helpers' business, and need none to say so.
   func own(in installation: Installation) async -> ServerAddress? {
-    try? await installation.book().account(account.named).serverAddress
+    try? await installation.knownAccounts().account(account.named).serverAddress
   }
 }
 
@@ -255,7 +255,7 @@ extension CredentialHelper {
         .usage, "stdin is not a server URL", hint: "pipe it in alone, as docker does: echo URL | handstamp …")
     }
     // A list of accounts that cannot be read is no reason to try the registry without credentials.
-    if !HandedToken.isSet { _ = try await installation.book() }
+    if !HandedToken.isSet { _ = try await installation.knownAccounts() }
     let given = try await token(in: installation) { TokenDestination.isAllowed(server, hosts, own: $0) }
     guard let given else {
       Terminal.out(CredentialHelper.notFound)

@@ -110,7 +110,7 @@ struct Key: AsyncParsableCommand {
       guard let remaining else { return }
       throw CommandError(
         .vault,
-        "a copy of the key remains in its former place: \(remaining.detail.map { plain($0) } ?? "it is locked")",
+        "a copy of the key remains in its earlier place: \(remaining.detail.map { plain($0) } ?? "it is locked")",
         hint: "make that place available, then run the same command again", code: remaining.code)
     }
 

@@ -25,10 +25,10 @@ struct Logout: AsyncParsableCommand {
       throw CommandError(.usage, "--all and --account cannot be combined", hint: "drop one of them")
     }
     let installation = Installation()
-    let book = try await installation.book()
-    let home = book.home
+    let known = try await installation.knownAccounts()
+    let home = known.home
     let accounts: [ListedAccount]
-    do throws(CommandError) { accounts = all ? book.accounts : [try book.account(account.named)] } catch {
+    do throws(CommandError) { accounts = all ? known.accounts : [try known.account(account.named)] } catch {
       guard error == .notSignedIn else { throw error }
       if let hidden = await CommandError.hidden(in: home) { throw hidden }
       IdentityTokenFile.removeLeft(in: home)
@@ -40,7 +40,7 @@ struct Logout: AsyncParsableCommand {
     for account in accounts {
       do throws(CommandError) {
         let client = try await AccountClient(home: home, account: account, named: self.account.account)
-        if try await !signOut(client, book) { hasWaiting = true }
+        if try await !signOut(client, known) { hasWaiting = true }
       } catch {
         failures.append(error)
       }
@@ -53,18 +53,18 @@ struct Logout: AsyncParsableCommand {
   }
 
   /// Signs out one account. Returns whether the server knows of it.
-  private func signOut(_ client: AccountClient, _ book: AccountBook) async throws(CommandError) -> Bool {
+  private func signOut(_ client: AccountClient, _ known: KnownAccounts) async throws(CommandError) -> Bool {
     let state = await client.restored()
     let others = everywhere ? await endEverywhere(client, state) : nil
     if case .signedOut = state, let hidden = await CommandError.hidden(in: client.home) { throw hidden }
     let canBeTold = await client.vault.session.map { $0.revocation != nil } ?? true
-    let list = await AccountList(of: client.home, with: [client])
+    let list = await Accounts(of: client.home, with: [client])
     let unlisted = try await end(client, list)
     IdentityTokenFile.remove(of: client.account.id, in: client.home)
     switch state {
     case .signedIn(let facts): Terminal.say("signed out \(facts.profile?.name ?? client.account.name)")
     case .signedOut:
-      Terminal.say(client.account.id == book.list.active ? "not signed in" : "\(client.account.name) is signed out")
+      Terminal.say(client.account.id == known.list.active ? "not signed in" : "\(client.account.name) is signed out")
     case .restoring, .unavailable: Terminal.say("signed out")
     }
     let isTold = await WaitLine.shared.during(client.server.text) {
@@ -95,7 +95,7 @@ struct Logout: AsyncParsableCommand {
   }
 
   /// Ends the session here, and takes the account off the list if it is to be erased. Returns why only the second failed.
-  private func end(_ client: AccountClient, _ list: AccountList) async throws(CommandError) -> CommandError? {
+  private func end(_ client: AccountClient, _ list: Accounts) async throws(CommandError) -> CommandError? {
     var trouble: VaultError?
     if erase {
       do throws(SessionError) { try await list.remove(client.account.id) } catch {
@@ -115,7 +115,7 @@ struct Logout: AsyncParsableCommand {
   }
 
   /// Removes what is kept of an erased account beside its vault.
-  private func clear(_ client: AccountClient, _ list: AccountList, isTold: Bool) async throws(CommandError) {
+  private func clear(_ client: AccountClient, _ list: Accounts, isTold: Bool) async throws(CommandError) {
     let id = client.account.id
     // The pending revocation still needs the record.
     if isTold, await list.forget(id) { try client.home.forgetClients(of: id) } else { await list.load() }

@@ -47,20 +47,20 @@ struct Status: SessionCommand {
     let now = SystemClock().now()
     let damages = await HomeCheck.damages(of: home)
     // An unreadable list is a result, too.
-    if case .failure(let trouble) = await home.index.read() {
+    if case .failure(let trouble) = await home.accounts.read() {
       var report = StatusReport(home: home, account: nil, reading: .trouble(trouble), now: now)
       report.explain(damages)
       return report
     }
-    let book = try await installation.book()
-    let (account, folder) = try book.choice(self.account.named)
+    let known = try await installation.knownAccounts()
+    let (account, folder) = try known.choice(self.account.named)
     let reading = if let account { await home.vault(of: account.id).read() } else { VaultReading.absent }
     var report = StatusReport(
       home: home, account: account, named: self.account.account, reading: reading, now: now)
     report.folder = folder
     let bridges = account.map { account in home.bridges.filter { $0.account == account.id } } ?? []
     if !bridges.isEmpty { report.programs = bridges.map(StatusReport.Program.init) }
-    if account == nil, !book.accounts.isEmpty { report.reason = StatusReport.noActiveAccount }
+    if account == nil, !known.accounts.isEmpty { report.reason = StatusReport.noActiveAccount }
     report.explain(damages)
     return report
   }
@@ -326,7 +326,7 @@ struct StatusReport: Document {
     "rotation_key": "cost nothing: refreshes carry a rotation key",
     "overlap": "cost nothing within the server's overlap",
     "not_rotated": "cost nothing: the server does not replace refresh tokens",
-    "predecessor": "cost nothing: the server accepts the former refresh token",
+    "predecessor": "cost nothing: the server accepts the previous refresh token",
     "none": "end the session: the server accepts no repeat",
     "unknown": "may end the session; if the server has an overlap, set it with: handstamp login --overlap SECONDS",
   ]

@@ -19,16 +19,16 @@ struct Switch: SessionCommand {
   func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "switch")
     try EnvironmentAccount.refuse(to: "switch")
-    let book = try await installation.book()
-    let home = book.home
-    guard let name = account else { return try forget(in: book) }
-    let account = try book.account(name)
+    let known = try await installation.knownAccounts()
+    let home = known.home
+    guard let name = account else { return try forget(in: known) }
+    let account = try known.account(name)
     if here {
       let folder = try Switch.folder()
       try FolderRules(of: home).set(FolderRules.Rule(folder: folder, account: account.id))
       Terminal.say("\(folder) and its subfolders now use \(account.words)")
     } else {
-      try await AccountList(of: home).use(account)
+      try await Accounts(of: home).use(account)
       Terminal.say("\(account.words) is now the active account")
       FolderRules(of: home).sayOther(than: account.id)
     }
@@ -42,11 +42,11 @@ struct Switch: SessionCommand {
     guard account != nil || here else { throw ValidationError("missing account") }
   }
 
-  private func forget(in book: AccountBook) throws(CommandError) {
+  private func forget(in known: KnownAccounts) throws(CommandError) {
     let folder = try Switch.folder()
-    let wasSet = try FolderRules(of: book.home).remove(of: folder)
+    let wasSet = try FolderRules(of: known.home).remove(of: folder)
     Terminal.say(wasSet ? "cleared the account for \(folder)" : "no account is set for \(folder)")
-    if let account = try book.choice().account { Terminal.say("this folder now uses \(account.words)") }
+    if let account = try known.choice().account { Terminal.say("this folder now uses \(account.words)") }
   }
 
   private static func folder() throws(CommandError) -> String {

@@ -213,33 +213,33 @@ struct Examination: Sendable {
 /// Checks of the accounts and their servers.
 extension Examination {
   mutating func accounts() async {
-    let book: AccountBook
-    do throws(CommandError) { book = try await AccountBook(of: home) } catch {
+    let known: KnownAccounts
+    do throws(CommandError) { known = try await KnownAccounts(of: home) } catch {
       if damages.isEmpty { problem("accounts", error.message, hint: error.hint) }
       return
     }
     var list = AccountsList()
-    if case .success(let stored) = await home.index.read() { list = stored }
+    if case .success(let stored) = await home.accounts.read() { list = stored }
     let unusable = list.accounts.count { !$0.isUsable }
     if unusable > 0 {
       problem("accounts", "\(unusable) listed account(s) without a usable server", hint: "correct accounts.json")
     }
-    switch (book.accounts.count, book.active) {
+    switch (known.accounts.count, known.active) {
     case (0, _): note("accounts", "none", hint: "run: handstamp login")
     case (let count, nil): note("accounts", "\(count), none of them active", hint: "run: handstamp switch NAME")
     case (let count, let active?): ok("accounts", "\(count), the active one is \(active.words)")
     }
-    for rule in FolderRules(of: home).all where book.list[rule.account] == nil {
+    for rule in FolderRules(of: home).all where known.list[rule.account] == nil {
       problem("folders", rule.gone.message, hint: rule.gone.hint)
     }
-    for account in book.accounts {
-      await examine(account, handle: account.handle(among: book.accounts))
+    for account in known.accounts {
+      await examine(account, handle: account.handle(among: known.accounts))
     }
     if !list.leaving.isEmpty {
       note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending")
     }
     var servers: [ServerExamination] = []
-    for account in book.accounts {
+    for account in known.accounts {
       let (server, record) = (account.serverAddress, try? home.oauth(of: account.id))
       do throws(CommandError) {
         let network = try NetworkReport(to: server, of: account.id, in: home)

@@ -5,7 +5,7 @@ import HandstampOAuth
 import HandstampSupport
 import HandstampTransports
 
-/// Checks a server, the way to it and its certificate, and by its answer this device's clock.
+/// Checks a server, the way to it and its certificate, and by its response this device's clock.
 struct ServerExamination: Sendable {
   let server: ServerAddress
   /// The registration of its first account; `nil` unless all of its accounts use OAuth. With it only the metadata is requested, which
@@ -27,21 +27,21 @@ struct ServerExamination: Sendable {
     } catch {
       let check = measured.failure?.check ?? "server"
       return way(.note) + [.problem(check, error.message, hint: error.hint)]
-        + [.note("clock", "not compared, because \(server.text) gave no usable answer")]
+        + [.note("clock", "not compared, because \(server.text) gave no usable response")]
     }
-    guard let answer = measured.answer else { return [] }
+    guard let measurement = measured.measurement else { return [] }
     let name = Origin(server.text).flatMap { $0.scheme == "https" ? $0.host : nil }
     let reached = way(.ok) + (name.map { [.ok("certificate", "trusted here, and for \($0)")] } ?? [])
-    let words = "\(server.text) answers in \(answer.time.words)"
+    let words = "\(server.text) answers in \(measurement.time.words)"
     switch status {
-    case nil: return reached + [.ok("server", words + ", as an OAuth server"), clock(answer)]
+    case nil: return reached + [.ok("server", words + ", as an OAuth server"), clock(measurement)]
     case 200?:
-      let release = answer.response.header("Server").map { ", \(plain($0))" } ?? ""
-      return await reached + [.ok("server", words + release), clock(answer)]
+      let release = measurement.response.header("Server").map { ", \(plain($0))" } ?? ""
+      return await reached + [.ok("server", words + release), clock(measurement)]
         + AppAssociation.findings(at: server, over: transport)
     case let status?:
       let words = "\(server.text) is unhealthy: status \(status)"
-      return reached + [.problem("server", words, hint: "contact its operator"), clock(answer)]
+      return reached + [.problem("server", words, hint: "contact its operator"), clock(measurement)]
     }
   }
 
@@ -64,31 +64,31 @@ struct ServerExamination: Sendable {
     } catch { throw CommandError(error, server: server).asked(of: record) }
   }
 
-  private func clock(_ answer: MeasuredTransport.Answer) -> Finding {
-    guard let date = answer.response.header("Date").flatMap({ UnixTime(httpDate: $0) }) else {
+  private func clock(_ measurement: MeasuredTransport.Measurement) -> Finding {
+    guard let date = measurement.response.header("Date").flatMap({ UnixTime(httpDate: $0) }) else {
       return .note("clock", "\(server.text) sent no date")
     }
     // The date has whole seconds, and was written between request and response.
-    let skew = answer.begin.advanced(by: answer.time / 2).since(date.advanced(by: .milliseconds(500)))
-    return Examination.clockFinding(skew, server, precision: answer.time / 2 + .milliseconds(500))
+    let skew = measurement.begin.advanced(by: measurement.time / 2).since(date.advanced(by: .milliseconds(500)))
+    return Examination.clockFinding(skew, server, precision: measurement.time / 2 + .milliseconds(500))
   }
 }
 
 /// Limits each request to 5 s, and records the last response and how long it took, and the failure of one without response.
 private final class MeasuredTransport: Transport {
-  struct Answer: Sendable {
+  struct Measurement: Sendable {
     /// When the request was sent.
     var begin: UnixTime
     var time: Duration
     var response: TransportResponse
   }
   private let base: any Transport
-  private let last = Locked<Answer?>(nil)
+  private let last = Locked<Measurement?>(nil)
   private let failed = Locked<NetworkFailure?>(nil)
 
   init(base: any Transport) { self.base = base }
 
-  var answer: Answer? { last.withLock { $0 } }
+  var measurement: Measurement? { last.withLock { $0 } }
   var failure: NetworkFailure? { failed.withLock { $0 } }
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
@@ -101,8 +101,8 @@ private final class MeasuredTransport: Transport {
       failed.withLock { $0 = NetworkFailure(error) }
       throw error
     }
-    let answer = Answer(begin: begin.wall, time: clock.now().uptime - begin.uptime, response: response)
-    last.withLock { $0 = answer }
+    let measurement = Measurement(begin: begin.wall, time: clock.now().uptime - begin.uptime, response: response)
+    last.withLock { $0 = measurement }
     return response
   }
 

@@ -94,7 +94,7 @@ struct Home: Sendable, Hashable {
   var keyFile: String { vaultFolder + "/vault.key" }
 
   /// The list of accounts, stored beside their vaults.
-  var index: FileAccountsIndex { FileAccountsIndex(folder: vaultFolder) }
+  var accounts: FileAccountsStore { FileAccountsStore(folder: vaultFolder) }
 
   /// Returns the stored settings, which are empty before the first sign-in.
   func settings() throws(CommandError) -> Settings {

@@ -66,10 +66,10 @@ struct ServerAddress: Hashable, Sendable, Codable {
     }
   }
 
-  /// Waits for the server's answer, says so at a terminal, and describes its error.
-  func waiting<Answer>(
-    _ body: () async throws(SessionError) -> Answer
-  ) async throws(CommandError) -> Answer {
+  /// Waits for the server's response, says so at a terminal, and describes its error.
+  func waiting<Value>(
+    _ body: () async throws(SessionError) -> Value
+  ) async throws(CommandError) -> Value {
     do throws(SessionError) { return try await WaitLine.shared.during(text, body) } catch {
       throw CommandError(error, server: self)
     }

@@ -12,7 +12,7 @@ extension Bridge {
 
   /// Sends a message and passes on what the server answers. Requests that were not answered are in `open` afterwards.
   ///
-  /// - Parameter isAgain: whether the bridge repeats a message of its own accord: the answer is not the client's.
+  /// - Parameter isAgain: whether the bridge repeats a message of its own accord: the response is not the client's.
   func exchange(
     _ message: ClientMessage, _ open: inout Set<RequestID>, isAgain: Bool = false
   ) async throws(CommandError) {
@@ -61,7 +61,7 @@ extension Bridge {
     return token.map { request.authorized(by: $0) } ?? request
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   private func deliver(
     _ response: TransportStream, of message: ClientMessage, _ open: inout Set<RequestID>, in sent: RemoteSession,

@@ -4,7 +4,7 @@ import Handstamp
 import HandstampCommandLine
 import HandstampSupport
 
-/// A remote MCP server as a program: passes each message on stdin to the server with a valid token, and its answers
+/// A remote MCP server as a program: passes each message on stdin to the server with a valid token, and its responses
 /// to stdout. It decides nothing about the messages, and changes no byte of them (Model Context Protocol 2025-11-25
 /// and 2026-07-28, stdio and streamable HTTP).
 actor Bridge {
@@ -29,7 +29,7 @@ actor Bridge {
   }
   private var requests: [RequestID: InFlight] = [:]
   private var lastNumber: UInt64 = 0
-  /// The last message that awaits no answer: those after it are sent when the server has accepted it.
+  /// The last message that awaits no response: those after it are sent when the server has accepted it.
   private var last: Task<Void, Never>?
   /// Reads messages that belong to no request.
   private var listening: Task<Void, Never>?
@@ -110,7 +110,7 @@ actor Bridge {
     follow(message) {}
   }
 
-  /// Sends a message after those before it that await no answer.
+  /// Sends a message after those before it that await no response.
   private func follow(_ message: ClientMessage, then end: @escaping @Sendable () -> Void) {
     let before = last
     lastNumber += 1
@@ -140,7 +140,7 @@ actor Bridge {
   private func perform(_ message: ClientMessage) async {
     var open = Set(message.awaited)
     do throws(CommandError) { try await exchange(message, &open) } catch {
-      // A request that was cancelled has no answer.
+      // A request that was cancelled has no response.
       guard !Task.isCancelled else { return }
       if message.awaited.isEmpty { Terminal.say("handstamp: \(error.message)") }
       for id in message.awaited where open.contains(id) {
@@ -211,7 +211,7 @@ actor Bridge {
 
   private func openAgain() async -> Bool {
     guard let opening = session.opening, let opened = session.opened else { return false }
-    Terminal.say("\(server.url) began a new session; subscriptions of the former one are gone")
+    Terminal.say("\(server.url) began a new session; subscriptions of the previous one are gone")
     do throws(CommandError) {
       for message in [opening, opened] {
         var open = Set(message.awaited)
@@ -324,7 +324,7 @@ extension Bridge {
           try await read(stream.body, &position, &open, in: sent, isAgain: false)
         }
       } catch {
-        // The next request meets the same error, and has an answer that can say so.
+        // The next request meets the same error, and has a response that can say so.
         guard error.exit == .network, !Task.isCancelled else { return ownStreamEnded(error) }
       }
       if let pause = position.pause(entropy: .random(in: .min ... .max)) {

@@ -107,9 +107,9 @@ actor BridgeAccess {
     if let open, try isCurrent(open) { return open }
     open = nil
     guard let connection = home.connection(to: server, as: signIn.account) else { return nil }
-    let book = try await AccountBook(of: home)
-    guard let account = book.list[connection.account] else { throw unsigned() }
-    let name = account.handle(among: book.accounts)
+    let known = try await KnownAccounts(of: home)
+    guard let account = known.list[connection.account] else { throw unsigned() }
+    let name = account.handle(among: known.accounts)
     let client = try await AccountClient(home: home, account: account, named: name, isShortLived: false)
     let new = Open(client: client, target: connection.target(of: client.access?.record))
     open = new

@@ -10,7 +10,7 @@ struct ClientMessage: Sendable, Hashable {
     (self.bytes, self.parts) = (bytes, parts)
   }
 
-  /// The requests that wait for an answer.
+  /// The requests that wait for a response.
   var awaited: [RequestID] {
     parts.compactMap { if case .request(let id) = $0.kind { id } else { nil } }
   }

@@ -114,7 +114,7 @@ struct MCPLogin: AsyncParsableCommand {
     (challenge, signIn.isMissing) = await MCPLogin.challenge(of: signIn.server)
     let needed = try await signIn.alone(challenge, adding: signIn.client.scopes)
     guard let connection = signIn.home.connection(to: signIn.server, as: signIn.account) else { return }
-    let account = try await AccountBook(of: signIn.home).list[connection.account]
+    let account = try await KnownAccounts(of: signIn.home).list[connection.account]
     let record = try signIn.home.oauth(of: connection.account)
     let words = "\(signIn.server.url) is used with \(account?.words ?? connection.account.rawValue.onOneLine)"
     guard let missing = record?.lacked(of: needed) else { return Terminal.say(words) }

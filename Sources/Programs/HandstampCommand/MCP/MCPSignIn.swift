@@ -105,16 +105,16 @@ struct MCPSignIn: Sendable {
           + found.resource.onOneLine,
         hint: "check the URL", code: "no_resource_metadata")
     }
-    let book = try await AccountBook(of: home)
+    let accounts = try await KnownAccounts(of: home)
     let issuers = found.authorization_servers.filter(server.mayName)
-    let known = try known(in: book, at: issuers)
+    let known = try known(in: accounts, at: issuers)
     guard let issuer = known?.record.issuer ?? issuers.first else { return [] }
     let asked = [client.scopes, challenge?.scopes ?? [], found.scopes_supported ?? []].first { !$0.isEmpty } ?? []
     let wanted = asked.union(more)
     if let known, try await isShared(known, wanted, found) { return wanted }
     let metadata = try await metadata(of: issuer)
     let id = try await clientID(known?.record, metadata)
-    try await refuseReplacing(book, at: issuer, by: id, known)
+    try await refuseReplacing(accounts, at: issuer, by: id, known)
     var record = known?.record ?? OAuthRecord(issuer: metadata.issuer, client: id ?? "", scopes: [])
     record.scopes = scopes(known?.record, wanted, metadata)
     record.redirect = client.redirect ?? record.redirect
@@ -135,11 +135,11 @@ struct MCPSignIn: Sendable {
 
   /// Returns the account at one of the issuers that signs in by the given client, or by any if none is given: the
   /// named one, else the one that is used with the server already, else the active one, else the first.
-  private func known(in book: AccountBook, at issuers: [String]) throws(CommandError) -> Known? {
+  private func known(in accounts: KnownAccounts, at issuers: [String]) throws(CommandError) -> Known? {
     let named: ListedAccount?
-    if let account { named = try book.account(account) } else { named = nil }
-    let former = home.connection(to: server, as: account).flatMap { book.list[$0.account] }
-    let candidates = named.map { [$0] } ?? [former, book.active].compactMap { $0 } + book.accounts
+    if let account { named = try accounts.account(account) } else { named = nil }
+    let previous = home.connection(to: server, as: account).flatMap { accounts.list[$0.account] }
+    let candidates = named.map { [$0] } ?? [previous, accounts.active].compactMap { $0 } + accounts.accounts
     for account in candidates {
       guard let record = try home.oauth(of: account.id),
         issuers.contains(where: { $0.isIssuer(published: record.issuer) }),
@@ -198,11 +198,11 @@ struct MCPSignIn: Sendable {
   /// Refuses a sign-in that would end the session of an account that signs in there by another client: a list has one
   /// session for an account.
   private func refuseReplacing(
-    _ book: AccountBook, at issuer: String, by id: String?, _ known: Known?
+    _ accounts: KnownAccounts, at issuer: String, by id: String?, _ known: Known?
   ) async throws(CommandError) {
     guard !isForced else { return }
     let place = ServerAddress(listed: issuer)
-    for account in book.accounts where account.serverAddress == place {
+    for account in accounts.accounts where account.serverAddress == place {
       let record = try home.oauth(of: account.id)
       // A known account is expected to sign in again, and not another one that has a password.
       guard id == nil || record?.client != id, record != nil || known == nil, await isSignedIn(account.id) else {

@@ -13,7 +13,7 @@ struct RemoteSession: Sendable, Hashable {
   /// The client's own messages that began the session.
   private(set) var opening: ClientMessage?
   private(set) var opened: ClientMessage?
-  /// Grows with each session, so that a late answer of a former one changes nothing.
+  /// Grows with each session, so that a late response of a previous one changes nothing.
   private(set) var generation = 0
 
   /// Whether the server has forgotten the session, and there is no other one yet.
@@ -25,7 +25,7 @@ struct RemoteSession: Sendable, Hashable {
   /// Notes a message of the client before it is sent.
   mutating func note(_ message: ClientMessage) {
     if message.opens {
-      // A session of its own; the former one is over for the client.
+      // A session of its own; the previous one is over for the client.
       (id, version, opening, opened, isLost) = (nil, nil, message, nil, false)
       generation += 1
     } else if message.isOpened {

@@ -48,20 +48,20 @@ struct IDTokenSource: Sendable {
       throw .refused(code: IDTokenSource.missing, detail: "this job has no way to an ID token of GitHub")
     }
     let address = url + (url.contains("?") ? "&" : "?") + "audience=" + PercentEncoding.encode(audience)
-    let answer: TransportResponse
+    let response: TransportResponse
     do throws(TransportError) {
-      answer = try await CommandTransport.shared.send(
+      response = try await CommandTransport.shared.send(
         TransportRequest(
           method: "GET", url: address, headers: [HeaderField("Accept", "application/json"), .bearer(Secret(token))],
           maximumResponseSize: 1 << 20))
     } catch { throw .requestFailed(.network(error)) }
-    guard answer.status == 200 else {
-      throw .refused(code: IDTokenSource.missing, detail: "no ID token: GitHub answered \(answer.status)")
+    guard response.status == 200 else {
+      throw .refused(code: IDTokenSource.missing, detail: "no ID token: GitHub answered \(response.status)")
     }
-    struct Answer: Decodable { var value: String }
-    guard let value = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)).value, Secret(value).isToken
+    struct Body: Decodable { var value: String }
+    guard let value = try? JSONDecoder().decode(Body.self, from: Data(response.body)).value, Secret(value).isToken
     else {
-      throw .refused(code: IDTokenSource.missing, detail: "no ID token in the answer of GitHub")
+      throw .refused(code: IDTokenSource.missing, detail: "no ID token in the response of GitHub")
     }
     return Secret(value)
   }

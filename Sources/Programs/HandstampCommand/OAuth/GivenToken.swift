@@ -20,16 +20,16 @@ enum GivenToken {
     }
     let request = TransportRequest(
       method: "GET", url: server.text + "/v1/me", headers: [.bearer(token)], maximumResponseSize: 1 << 20)
-    let answer: TransportResponse
-    do throws(TransportError) { answer = try await transport.send(request) } catch {
+    let response: TransportResponse
+    do throws(TransportError) { response = try await transport.send(request) } catch {
       throw SessionError(error)
     }
-    switch answer.status {
+    switch response.status {
     case 200: break
     case 401, 403: throw .refused(code: "invalid_token", detail: "the server rejected the token")
-    default: throw .requestFailed(.server(.init(status: answer.status)))
+    default: throw .requestFailed(.server(.init(status: response.status)))
     }
-    guard let person = try? JSONDecoder().decode(Person.self, from: Data(answer.body)) else {
+    guard let person = try? JSONDecoder().decode(Person.self, from: Data(response.body)) else {
       throw .invalidResponse("the response does not name the token's account")
     }
     return TokenResponse(

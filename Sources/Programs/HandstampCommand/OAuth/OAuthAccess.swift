@@ -14,7 +14,7 @@ final class OAuthAccess: Backend {
   private let home: Home
   private let account: AccountID
   /// Whether the account signs in by another client now.
-  private let isFormer: Bool
+  private let isPrevious: Bool
 
   private struct State: Sendable {
     /// By whether they prove the possession of a key.
@@ -23,10 +23,10 @@ final class OAuthAccess: Backend {
   }
   private let state = Locked(State())
 
-  init(_ record: OAuthRecord, home: Home, account: AccountID, isFormer: Bool = false, over transport: any Transport) {
+  init(_ record: OAuthRecord, home: Home, account: AccountID, isPrevious: Bool = false, over transport: any Transport) {
     self.transport = transport
     self.record = record
-    self.isFormer = isFormer
+    self.isPrevious = isPrevious
     self.home = home
     self.account = account
     finder = OAuthBackend(record.settings(secret: nil), transport: transport)
@@ -46,7 +46,7 @@ final class OAuthAccess: Backend {
     let prover = isProving ? try home.prover(of: record) : nil
     do throws(VaultError) {
       guard record.hasSecret == true else { return remember(record.settings(secret: nil), prover) }
-      let file = isFormer ? home.secretFile(of: record.client, account) : home.clientSecretFile(of: account)
+      let file = isPrevious ? home.secretFile(of: record.client, account) : home.clientSecretFile(of: account)
       guard let secret = try await file.secret() else { throw .unavailable("the client secret is missing") }
       return remember(record.settings(secret: secret), prover)
     } catch {

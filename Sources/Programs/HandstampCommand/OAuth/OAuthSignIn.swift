@@ -147,11 +147,12 @@ struct OAuthSignIn: Sendable {
 
   /// Registers the command if it has no client yet, or its server has forgotten the one that it has registered.
   private func register(for receiver: LoopbackReceiver?) async throws(CommandError) {
-    let former = record
-    guard former.client.isEmpty || former.registration != nil else { return }
-    if !former.client.isEmpty {
+    let previous = record
+    guard previous.client.isEmpty || previous.registration != nil else { return }
+    if !previous.client.isEmpty {
       guard await backend.isForgotten() else { return }
-      Terminal.say("\(server.text) no longer knows the client \(former.client.onOneLine), which had registered itself")
+      Terminal.say(
+        "\(server.text) no longer knows the client \(previous.client.onOneLine), which had registered itself")
     }
     let new: ClientInformation
     do throws(SessionError) {

@@ -134,12 +134,12 @@ enum Interruption {
     // Meant for a program that has ended just now, as this one is about to.
     guard ending.withLock({ $0.contains(signal) }) else { return }
     let now = ContinuousClock.now
-    let former = first.withLock { first in
+    let previous = first.withLock { first in
       defer { first = first ?? First(signal: signal, time: now) }
       return first
     }
-    if let former {
-      if now - former.time > doubled { end(by: former.signal) }
+    if let previous {
+      if now - previous.time > doubled { end(by: previous.signal) }
       return
     }
     // A message to a pipe without a reader must not end the program.

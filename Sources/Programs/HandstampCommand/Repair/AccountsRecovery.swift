@@ -77,7 +77,7 @@ struct AccountsRecovery: Sendable {
   /// Adds every account that has a vault, and every one on an earlier list, to the list.
   func rebuild() async throws(CommandError) {
     var found = AccountsList()
-    if case .success(let list) = await home.index.read() { found = list }
+    if case .success(let list) = await home.accounts.read() { found = list }
     var additions: [(account: ListedAccount, startedAt: UnixTime?)] = []
     for vault in inspection.vaults {
       guard let id = account(of: vault.digest), let server = ServerAddress(of: id) else { continue }
@@ -114,7 +114,7 @@ struct AccountsRecovery: Sendable {
     for (account, _) in additions.sorted(by: { $0.account.addedAt < $1.account.addedAt }) {
       try await edit(.add(account))
     }
-    // The formerly active account, else the most recently signed-in one.
+    // The previously active account, else the most recently signed-in one.
     let newest = additions.filter { $0.startedAt != nil }.max {
       $0.startedAt ?? .distantPast < $1.startedAt ?? .distantPast
     }
@@ -129,14 +129,14 @@ struct AccountsRecovery: Sendable {
   }
 
   private func edit(_ edit: AccountsEdit) async throws(CommandError) {
-    if case .failure(let trouble) = await home.index.edit(edit) { throw CommandError(trouble) }
+    if case .failure(let trouble) = await home.accounts.edit(edit) { throw CommandError(trouble) }
   }
 
   // MARK: Remains
 
   /// The contents of the list, however damaged, and of the newest one that was set aside.
   private static func texts(in home: Home, _ inspection: VaultInspection) -> [[UInt8]] {
-    let name = FileAccountsIndex.fileName
+    let name = FileAccountsStore.fileName
     let aside = inspection.names.filter { $0.hasPrefix(name + ".corrupt-") }.sorted {
       $0.count == $1.count ? $0 > $1 : $0.count > $1.count
     }

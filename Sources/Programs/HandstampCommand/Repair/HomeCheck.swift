@@ -165,7 +165,7 @@ struct HomeCheck: Sendable {
         continue
       }
       let isSecret = name.hasSuffix(".vault") || name == "vault.key"
-      let hidesSession = isSecret || name == FileAccountsIndex.fileName
+      let hidesSession = isSecret || name == FileAccountsStore.fileName
       guard facts.owner == getuid() else { continue }
       let check = name == "vault.key" ? "key_file" : name.hasSuffix(".vault") ? "vault_file" : "vault_folder"
       if facts.mode & 0o600 != 0o600 {
@@ -215,7 +215,7 @@ extension HomeCheck {
         isKeyLost ? "key_store" : "key_file", "the key of \(logs.count) file(s) of audit logs is missing", .fix, steps)
     }
     var handles: [String: String] = [:]
-    if case .success(let list) = await home.index.read() {
+    if case .success(let list) = await home.accounts.read() {
       let accounts = list.accounts.filter(\.isUsable)
       for account in accounts { handles[VaultInspection.digest(of: account.id)] = account.handle(among: accounts) }
     }
@@ -326,10 +326,10 @@ extension HomeCheck {
 
   private mutating func list(_ inspection: VaultInspection) async {
     let recovery = AccountsRecovery(of: home, inspection)
-    let rename = Damage.Step.renameVaultFile(FileAccountsIndex.fileName)
-    let path = "\(home.vaultFolder)/\(FileAccountsIndex.fileName)"
+    let rename = Damage.Step.renameVaultFile(FileAccountsStore.fileName)
+    let path = "\(home.vaultFolder)/\(FileAccountsStore.fileName)"
     if let facts = FileFacts(path), facts.isRegular, facts.mode & 0o600 != 0o600, facts.owner == getuid() { return }
-    switch await home.index.read() {
+    switch await home.accounts.read() {
     case .failure(.corrupt):
       add("accounts", "the list of accounts is damaged", .fix, [rename, .rebuildList], hidesSession: true)
     case .failure:
@@ -339,7 +339,7 @@ extension HomeCheck {
         return add("accounts", words, .fix, [rename, .rebuildList], hidesSession: true)
       }
       // Anything else, such as too many open files, is transient.
-      guard FileAccountsIndex.isOtherFormat(in: home.vaultFolder) else { return }
+      guard FileAccountsStore.isOtherFormat(in: home.vaultFolder) else { return }
       add(
         "accounts", "the list of accounts was written by another version, which can read it", .setAside,
         [rename, .rebuildList], hidesSession: true)

@@ -68,10 +68,10 @@ struct Repair: Sendable {
         return
       }
       try await AccountsRecovery(of: home, inspection).rebuild()
-      guard case .success(let list) = await home.index.read() else { return }
+      guard case .success(let list) = await home.accounts.read() else { return }
       done.append("rebuilt the list of accounts: \(list.accounts.count) account(s)")
     case .rebuildSettings:
-      guard case .success(let list) = await home.index.read() else { return }
+      guard case .success(let list) = await home.accounts.read() else { return }
       let active = list.active.flatMap { list[$0] } ?? list.accounts.first
       guard let active, active.isUsable else { return }
       var settings = Settings(server: active.serverAddress)

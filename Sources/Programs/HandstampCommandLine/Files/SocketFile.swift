@@ -45,7 +45,7 @@ package struct SocketFile: Sendable {
     }
   }
 
-  /// Removes a socket that a former process has left. Anything else stays, a symbolic link included.
+  /// Removes a socket that a previous process has left. Anything else stays, a symbolic link included.
   package func makeRoom() throws(CommandError) {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return }
     guard facts[.type] as? FileAttributeType == .typeSocket else {

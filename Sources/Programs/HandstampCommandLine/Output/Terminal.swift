@@ -159,14 +159,14 @@ package enum Terminal {
   private static func withoutEcho<Result>(
     at descriptor: Int32 = STDIN_FILENO, _ body: () throws(CommandError) -> Result
   ) throws(CommandError) -> Result {
-    var former = termios()
-    guard tcgetattr(descriptor, &former) == 0 else {
+    var previous = termios()
+    guard tcgetattr(descriptor, &previous) == 0 else {
       throw CommandError(.failure, "cannot read a secret from this terminal", hint: "pipe the secret in as one line")
     }
-    var silent = former
+    var silent = previous
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
     tcsetattr(descriptor, TCSAFLUSH, &silent)
-    defer { tcsetattr(descriptor, TCSAFLUSH, &former) }
+    defer { tcsetattr(descriptor, TCSAFLUSH, &previous) }
     return try body()
   }
 }

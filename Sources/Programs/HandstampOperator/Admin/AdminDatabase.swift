@@ -52,7 +52,7 @@ struct AdminDatabase: AsyncParsableCommand {
       discussion: """
         to an empty or missing data folder: everything; sessions that ended since
         the backup are live again, and what was taken away since is back: accounts,
-        passkeys, consents, former passwords and addresses
+        passkeys, consents, previous passwords and addresses
 
         to a server's data folder: only the database; ends.log has what ended or was
         taken away since the backup, and that is taken away again; a password that

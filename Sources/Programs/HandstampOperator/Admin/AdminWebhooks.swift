@@ -86,7 +86,7 @@ struct AdminWebhooks: AsyncParsableCommand {
       commandName: "secret", abstract: "make another secret, and show it once",
       discussion: """
         for a day messages are signed with both, so that the receiver can change;
-        do it before the master key that the former was made with is retired
+        do it before the master key that the previous one was made with is retired
         """)
 
     @Argument(help: "name of the webhook") var name: String

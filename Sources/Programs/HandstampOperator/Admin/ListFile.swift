@@ -75,9 +75,9 @@ struct ListFile {
   /// Removes an entry; `false` if there is none.
   func remove(_ id: String) throws -> Bool {
     try change { entries in
-      let former = entries.count
+      let previous = entries.count
       entries.removeAll { $0["id"] as? String == id }
-      return entries.count < former
+      return entries.count < previous
     }
   }
 
@@ -85,10 +85,10 @@ struct ListFile {
   /// missing is created with its folder, readable for the server's user, who may be another.
   func change<Value>(_ body: (inout [[String: Any]]) throws -> Value) throws -> Value {
     let file = try read()
-    let former = try file.flatMap { try JSONSerialization.jsonObject(with: $0.0) as? [[String: Any]] } ?? []
-    var entries = former
+    let previous = try file.flatMap { try JSONSerialization.jsonObject(with: $0.0) as? [[String: Any]] } ?? []
+    var entries = previous
     let value = try body(&entries)
-    guard entries.count != former.count else { return value }
+    guard entries.count != previous.count else { return value }
     let json = try JSONSerialization.data(
       withJSONObject: entries, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
     try createFolder()

@@ -58,9 +58,9 @@ struct SettingsReloader: Sendable {
     server.reloadCertificate()
     do {
       let settings = try read()
-      let former = current.withLock { $0 }
+      let previous = current.withLock { $0 }
       for setting in ServeSettings.all
-      where setting.needsRestart && settings.values[setting.name]?.text != former.values[setting.name]?.text {
+      where setting.needsRestart && settings.values[setting.name]?.text != previous.values[setting.name]?.text {
         logger.warning("Setting needs a restart", metadata: ["handstamp.setting": "\(setting.name)"])
       }
       let signing = try settings.signingKeys()

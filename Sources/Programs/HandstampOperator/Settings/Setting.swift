@@ -37,7 +37,7 @@ struct Setting<Group: SettingGroup>: Sendable {
   /// Valid values.
   let hint: String
   let shape: SettingShape
-  /// Whether a running server keeps the former value when it is told to reload.
+  /// Whether a running server keeps the previous value when it is told to reload.
   let needsRestart: Bool
   /// For tests alone.
   let isHidden: Bool

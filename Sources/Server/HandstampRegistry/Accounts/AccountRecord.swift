@@ -71,13 +71,13 @@ public struct AccountRecord: Sendable, Hashable {
 
   /// Takes over the facts about the person that the account lacks, and returns their names for the audit log.
   mutating func fill(from imported: AccountRecord) -> [String] {
-    let former = self
+    let previous = self
     if username.isEmpty { username = imported.username }
     locale = locale ?? imported.locale
     emailConfirmedAt = emailConfirmedAt ?? imported.emailConfirmedAt
     return [
-      ("name", username != former.username), ("locale", locale != former.locale),
-      ("confirmation", emailConfirmedAt != former.emailConfirmedAt),
+      ("name", username != previous.username), ("locale", locale != previous.locale),
+      ("confirmation", emailConfirmedAt != previous.emailConfirmedAt),
     ].filter(\.1).map(\.0)
   }
 

@@ -91,13 +91,13 @@ extension Registry {
     to grant: CodeGrant, of account: AccountID, remembered: Consent?, now: UnixTime
   ) async throws(RegistryError) -> RegistryChange {
     let access = grant.access
-    let former = try await consent(of: account, to: access.client, now: now)
+    let previous = try await consent(of: account, to: access.client, now: now)
     let asked = access.scope.split(separator: " ").map(String.init)
-    let scopes = (former?.scopes ?? []) + asked.filter { former?.scopes.contains($0) != true }
-    let audiences = (former?.audiences ?? []) + grant.audiences.filter { former?.audiences.contains($0) != true }
+    let scopes = (previous?.scopes ?? []) + asked.filter { previous?.scopes.contains($0) != true }
+    let audiences = (previous?.audiences ?? []) + grant.audiences.filter { previous?.audiences.contains($0) != true }
     let consent = Consent(
       client: access.client, name: access.clientName, scopes: scopes, audiences: audiences,
-      givenAt: former?.givenAt ?? now)
+      givenAt: previous?.givenAt ?? now)
     let item = StoredItem(
       id: StoredItemID(.consent, account.rawValue, access.client), kind: .consent, subject: account.rawValue,
       payload: PayloadCoding.text(consent), createdAt: now, expiresAt: now.advanced(by: Consent.memory))

@@ -66,7 +66,7 @@ extension Registry {
     return try await liveOneTimeToken(id, now: now).flatMap { $0.account == account ? $0.email : nil }
   }
 
-  /// Redeems a mailed token: the account has the new address from now on, and the former one is told. Sessions stay.
+  /// Redeems a mailed token: the account has the new address from now on, and the previous one is told. Sessions stay.
   ///
   /// Only its own signed-in user can redeem it: a reader of the mail must not move the account of another, nor lend that account a
   /// confirmed address.
@@ -88,12 +88,12 @@ extension Registry {
         .expectSession(user.row.id), .redeemOneTimeToken(id), .replaceAccount(changed, expecting: account.revision),
         addressChanged(of: account, to: changed.email, at: now),
       ]
-      // Codes for a new password were mailed to the former address.
+      // Codes for a new password were mailed to the previous address.
       changes += TakeBack.pending.changes(of: owner) + GuessSubject.forgetting(account)
-      if let former = account.email, notices.contains(.emailChange) {
-        var job = MailJob(kind: .emailChanged, email: former, language: actor.language)
+      if let previous = account.email, notices.contains(.emailChange) {
+        var job = MailJob(kind: .emailChanged, email: previous, language: actor.language)
         job.name = email.typed
-        let key = former.normalized + " " + String(random(), radix: 36)
+        let key = previous.normalized + " " + String(random(), radix: 36)
         changes.append(.putItem(job.item(key: key, delay: .zero, now: now)))
       }
       let event = RegistryEvent(kind: .credentialChange, account: owner, at: now)

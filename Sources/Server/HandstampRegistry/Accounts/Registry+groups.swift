@@ -26,12 +26,12 @@ extension Registry {
   ///
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed.
   public func setGroups(_ groups: [String], of record: AccountRecord, now: UnixTime) async throws(RegistryError) {
-    let former = try await self.groups(of: record.id)
+    let previous = try await self.groups(of: record.id)
     let next = Set(groups)
-    guard next != Set(former) else { return }
+    guard next != Set(previous) else { return }
     let details = JSONText([
-      ("added", next.subtracting(former).sorted().joined(separator: " ")),
-      ("removed", Set(former).subtracting(next).sorted().joined(separator: " ")),
+      ("added", next.subtracting(previous).sorted().joined(separator: " ")),
+      ("removed", Set(previous).subtracting(next).sorted().joined(separator: " ")),
     ])
     // An account that does not change otherwise, so that of two changes at once one fails.
     try await writeIfUnchanged([

@@ -179,7 +179,7 @@ public struct RecoveryCode: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Makes new recovery codes for the account of a browser's user, whom a mail tells. Former ones no longer work.
+  /// Makes new recovery codes for the account of a browser's user, whom a mail tells. Previous ones no longer work.
   ///
   /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
   public func makeRecoveryCodes(
@@ -298,7 +298,7 @@ extension Registry {
     replacing: Bool = false, now: UnixTime, or wall: UnixTime? = nil
   ) async throws(RegistryError) -> Bool {
     guard let step = setup.secret.step(of: code, at: now, or: wall) else { return false }
-    let former = replacing ? try await totp(of: account.id) : nil
+    let previous = replacing ? try await totp(of: account.id) : nil
     var record = TOTPRecord(
       account: account.id, createdAt: now, step: step,
       sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.totpContext(account.id)))
@@ -308,7 +308,7 @@ extension Registry {
         .expectSession(session),
         // Replaced, so that a sign-in with the password alone that is under way does not begin a session.
         .replaceAccount(account, expecting: account.revision),
-        former.map { .replaceItem(record.item(now: now), expecting: $0.revision) }
+        previous.map { .replaceItem(record.item(now: now), expecting: $0.revision) }
           ?? .createItem(record.item(now: now)),
       ] + changed(.totpAdded, .totpAdded, of: account.id, "", now: now), of: account.id, now: now)
   }

@@ -26,7 +26,7 @@ package struct FormerToken: Sendable, Hashable {
     /// Until when a server asks the former system for its successor: 20 s, stored before it asks, so that two servers never send one
     /// former token at once, which the former system may take for a theft.
     package var claimedUntil: UnixTime?
-    /// How often the former system was asked for a successor without an answer.
+    /// How often the former system was asked for a successor without a response.
     package var unanswered = 0
     /// The session that it has begun here.
     package var session: SessionID?

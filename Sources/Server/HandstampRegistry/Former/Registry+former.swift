@@ -14,7 +14,7 @@ package struct FormerOrigin: Sendable {
   }
 }
 
-/// The answer to another request with a token that was taken over.
+/// The response to another request with a token that was taken over.
 package enum FormerRepeat: Sendable {
   /// Its session, which was not used yet: the response was lost.
   case session(NewSession)

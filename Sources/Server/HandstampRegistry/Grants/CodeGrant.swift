@@ -128,11 +128,11 @@ extension Registry {
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
         // A thief who saw the code in an address, but has no verifier, must not end the session.
-        guard let former = try await oneTimeToken(used),
-          let grant = PayloadCoding.value(CodeGrant.self, former.payload), grant.fits(claim)
+        guard let previous = try await oneTimeToken(used),
+          let grant = PayloadCoding.value(CodeGrant.self, previous.payload), grant.fits(claim)
         else { return .invalid }
         return try await redeemAgain(
-          former, grant, grant.origin(start, by: .authorizationCode, as: used),
+          previous, grant, grant.origin(start, by: .authorizationCode, as: used),
           mayBeReload: grant.challenge != nil && !endsRepeated, now: now, narrow: narrow)
       }
       guard record.expiresAt > now, let grant = PayloadCoding.value(CodeGrant.self, record.payload), grant.fits(claim),

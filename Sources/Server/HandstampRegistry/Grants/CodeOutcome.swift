@@ -71,21 +71,21 @@ extension Registry {
   /// Decides about another request with a redeemed code, which would have redeemed it (RFC 6749 section 4.1.2).
   ///
   /// - Parameters:
-  ///   - former: the note of its first use.
+  ///   - previous: the note of its first use.
   ///   - origin: the session that the request would begin.
   ///   - mayBeReload: whether the request has shown, by the verifier, that it comes from the client that began the authorization.
   func redeemAgain(
-    _ former: OneTimeTokenRecord, _ grant: some CodePayload, _ origin: SessionOrigin, mayBeReload: Bool = false,
+    _ previous: OneTimeTokenRecord, _ grant: some CodePayload, _ origin: SessionOrigin, mayBeReload: Bool = false,
     now: UnixTime, narrow: GrantNarrowing
   ) async throws(RegistryError) -> CodeOutcome {
-    let (id, owner, expiry) = (SessionID(former.subject), former.account, grant.access.redeemableUntil)
+    let (id, owner, expiry) = (SessionID(previous.subject), previous.account, grant.access.redeemableUntil)
     if sessions(of: origin).contains(where: { $0.id == id }), let row = try await storedSession(id),
       row.dpopThumbprint == origin.start.thumbprint
     {
       guard let expiry, now < expiry else { return .late }
       let repeated: NewSession?
       do throws(RegistryError) {
-        repeated = try await self.repeated(origin, of: former.account, now: now)
+        repeated = try await self.repeated(origin, of: previous.account, now: now)
       } catch {
         guard error == .keyUsed else { throw error }
         return .late

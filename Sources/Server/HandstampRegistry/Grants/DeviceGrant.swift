@@ -136,11 +136,11 @@ extension Registry {
     let start = SessionStart(byCodeWith: key, persistence, thumbprint: thumbprint)
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)) else {
-        guard let former = try await oneTimeToken(used),
-          let grant = PayloadCoding.value(DeviceGrant.self, former.payload), grant.access.client == client
+        guard let previous = try await oneTimeToken(used),
+          let grant = PayloadCoding.value(DeviceGrant.self, previous.payload), grant.access.client == client
         else { return .invalid }
         return try await redeemAgain(
-          former, grant, grant.origin(start, by: .deviceCode, as: used), now: now, narrow: narrow)
+          previous, grant, grant.origin(start, by: .deviceCode, as: used), now: now, narrow: narrow)
       }
       guard let grant = PayloadCoding.value(DeviceGrant.self, record.payload), grant.access.client == client else {
         return .invalid

@@ -60,7 +60,7 @@ extension ClaimedJob where Job == AppleGrant {
 }
 
 extension Registry {
-  /// Keeps the code of a sign-in with Apple, to be exchanged soon. A former grant of the same account and client is replaced.
+  /// Keeps the code of a sign-in with Apple, to be exchanged soon. A previous grant of the same account and client is replaced.
   package func keep(
     appleCode code: Secret, client: String, of account: AccountID, now: UnixTime
   ) async throws(RegistryError) {

@@ -42,17 +42,17 @@ extension Registry {
   /// - Returns: the record with the session that the token has to name.
   public func countToken(ofMachine client: String, now: UnixTime) async throws(RegistryError) -> MachineRecord {
     for attempt in 1...Registry.attempts {
-      let (item, former) = try await stored(client, now: now)
+      let (item, previous) = try await stored(client, now: now)
       // Its session is good whether this token is counted or not.
-      if let former, attempt > Registry.countingAttempts { return former }
+      if let previous, attempt > Registry.countingAttempts { return previous }
       var source = source
       let fresh = SessionID(Base64URL.encode(randomBytes(16, from: &source)))
-      var next = former ?? MachineRecord(client: client, session: fresh, issuedAt: now, count: 0, address: nil)
+      var next = previous ?? MachineRecord(client: client, session: fresh, issuedAt: now, count: 0, address: nil)
       next.issuedAt = max(next.issuedAt, now)
       next.count += 1
       next.address = actor.address
       var changes = [Registry.replacing(item, by: self.item(of: next, at: item?.createdAt ?? now))]
-      if former == nil || former?.address != next.address {
+      if previous == nil || previous?.address != next.address {
         changes.append(audited(.machineToken, session: next.session, details: details(client), at: now))
       }
       if try await write(changes, []) { return next }
@@ -66,18 +66,18 @@ extension Registry {
   /// - Returns: the record as it was; `nil` if the client has had no tokens lately.
   public func endTokens(ofMachine client: String, now: UnixTime) async throws(RegistryError) -> MachineRecord? {
     for _ in 0..<Registry.attempts {
-      let (item, former) = try await stored(client, now: now)
-      guard let item, let former else { return nil }
-      var (next, source) = (former, source)
+      let (item, previous) = try await stored(client, now: now)
+      guard let item, let previous else { return nil }
+      var (next, source) = (previous, source)
       next.session = SessionID(Base64URL.encode(randomBytes(16, from: &source)))
       let end = RegistryEvent(
-        kind: .sessionRevoked, account: AccountID(client), session: former.session, reason: .revoked, at: now)
+        kind: .sessionRevoked, account: AccountID(client), session: previous.session, reason: .revoked, at: now)
       // Removed and created, because a restore must not bring back what is removed.
       let changes = [
         .removeItem(item), .createItem(self.item(of: next, at: item.createdAt)),
-        audited(.machineTokensEnded, session: former.session, details: details(client), at: now),
+        audited(.machineTokensEnded, session: previous.session, details: details(client), at: now),
       ]
-      if try await write(changes, [end]) { return former }
+      if try await write(changes, [end]) { return previous }
     }
     throw Registry.contention
   }

@@ -11,7 +11,7 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   case passwordChanged = "password-changed"
   /// A refresh token or a sign-in code was used twice, and its session ended.
   case tokenTheft = "token-theft"
-  /// The address is to be changed, or was; both are told to the former one.
+  /// The address is to be changed, or was; both are told to the previous one.
   case emailChange = "email-change"
   case passkeyAdded = "passkey-added"
   case passkeyRemoved = "passkey-removed"
@@ -21,7 +21,7 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   /// A user of another provider may sign in to the account from now on.
   case identityLinked = "identity-linked"
   case identityUnlinked = "identity-unlinked"
-  /// New recovery codes were made, and the former ones no longer work.
+  /// New recovery codes were made, and the previous ones no longer work.
   case recoveryCodesMade = "recovery-codes-made"
   /// A recovery code was used to sign in.
   case recoveryCodeUsed = "recovery-code-used"

@@ -120,9 +120,9 @@ extension Registry {
   ) async throws(RegistryError) -> IdentityChange {
     for _ in 0..<Registry.attempts {
       guard let record = try await account(id), record.closedAt == nil else { throw .accountChanged }
-      let former = try await identities(of: record)
-      if let known = former.first(where: { $0.identity == proof.identity }) { return .done(known) }
-      guard former.count < LinkedIdentity.most else { return .tooMany }
+      let previous = try await identities(of: record)
+      if let known = previous.first(where: { $0.identity == proof.identity }) { return .done(known) }
+      guard previous.count < LinkedIdentity.most else { return .tooMany }
       guard try await account(identity: proof.identity) == nil else { return .taken }
       let changes =
         [.expectSession(session), .replaceAccount(record, expecting: record.revision)]

@@ -127,9 +127,9 @@ extension Registry {
       async throws(RegistryError)
     {
       try await updateItem(key.markID, now: now) { stored in
-        let former = stored.map { PayloadCoding.value(UpstreamMark.self, $0.payload) } ?? UpstreamMark()
+        let previous = stored.map { PayloadCoding.value(UpstreamMark.self, $0.payload) } ?? UpstreamMark()
         // One that cannot be read stays: it stops every sign-in.
-        guard var mark = former else { return stored }
+        guard var mark = previous else { return stored }
         let wasDisabled = mark.isDisabled
         change(&mark)
         let new = mark.item(for: key, lasting: life, now: now)

@@ -72,9 +72,9 @@ extension Registry {
     }
     let noted = try await dependents(on: keys.user)
     let live = Set(noted.filter { $0.row?.end == nil && $0.row != nil }.compactMap(\.dependency.key))
-    for former in noted where former.row.map({ $0.end != nil }) ?? true {
-      changes.append(.removeItem(former.item))
-      if let key = former.dependency.key, !live.contains(key) {
+    for previous in noted where previous.row.map({ $0.end != nil }) ?? true {
+      changes.append(.removeItem(previous.item))
+      if let key = previous.dependency.key, !live.contains(key) {
         changes.append(.removeItems(.upstreamSession, subject: key))
       }
     }

@@ -177,12 +177,12 @@ extension Registry {
       } else { false }
     // As at a sign-in with an address that a provider vouches for: an authenticator app here is not passed by.
     if mayGetWaysIn, !account.links.isEmpty, try await totp(of: known.id) == nil {
-      let (former, count) = (more.count, try await identities(of: known).count)
-      for link in account.links where count + more.count - former < LinkedIdentity.most {
+      let (previous, count) = (more.count, try await identities(of: known).count)
+      for link in account.links where count + more.count - previous < LinkedIdentity.most {
         guard try await self.account(identity: link.identity) == nil else { continue }
         more.append(.createItem(LinkedIdentity(link.identity, of: known.id, label: link.label, at: now).item))
       }
-      if more.count > former { added.append("identity") }
+      if more.count > previous { added.append("identity") }
     }
     if mayGetWaysIn, known.id == new.id, !account.recoveryCodes.isEmpty,
       try await item(StoredItemID(.recoveryCodes, known.id.rawValue)) == nil
@@ -191,13 +191,13 @@ extension Registry {
       added.append("recovery_codes")
     }
     if mayGetWaysIn, !account.passkeys.isEmpty, try await passkeys(of: known.id).isEmpty {
-      let former = more.count
+      let previous = more.count
       for passkey in account.passkeys where try await self.passkey(passkey.id) == nil {
         var moved = passkey
         moved.account = known.id
         more.append(.createItem(moved.item))
       }
-      if more.count > former { added.append("passkeys") }
+      if more.count > previous { added.append("passkeys") }
     }
     // An account that was taken out of its last group has an item without names.
     if !account.groups.isEmpty, try await item(StoredItemID(.groups, known.id.rawValue)) == nil {
@@ -287,14 +287,14 @@ extension Registry {
   /// once; what that server does with it is not known.
   public func takeAuditedActions(limit: Int, now: UnixTime) async throws(RegistryError) -> [StoredAuditedAction] {
     let id = StoredItemID(.auditCopy)
-    let former = try await item(id)
-    let entries = try await auditedActions(after: former.flatMap { Int64($0.payload) } ?? 0, limit: limit)
+    let previous = try await item(id)
+    let entries = try await auditedActions(after: previous.flatMap { Int64($0.payload) } ?? 0, limit: limit)
     guard let last = entries.last else { return [] }
     let next = StoredItem(
-      id: id, kind: .auditCopy, payload: String(last.id), createdAt: former?.createdAt ?? now,
+      id: id, kind: .auditCopy, payload: String(last.id), createdAt: previous?.createdAt ?? now,
       expiresAt: now.advanced(by: StoredItem.forever))
     // If it cannot be written, another server has taken them.
-    return try await write([Registry.replacing(former, by: next)], []) ? entries : []
+    return try await write([Registry.replacing(previous, by: next)], []) ? entries : []
   }
 
   /// Counts the sessions of other clients that were not ended, by `client_id`.

@@ -30,10 +30,10 @@ extension Registry {
       next.pending = nil
       next.revision += 1
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
-      let former = live.filter { !row.isBorrowed && pending.replaces.contains($0.id) }
+      let previous = live.filter { !row.isBorrowed && pending.replaces.contains($0.id) }
       let left = try await left(by: pending, of: row, now: now)
       let replaced = try await withClients(
-        former + excess(others, now: now), endingAs: .replaced, now: now
+        previous + excess(others, now: now), endingAs: .replaced, now: now
       ).filter { old in
         !left.contains { $0.id == old.id }
       }

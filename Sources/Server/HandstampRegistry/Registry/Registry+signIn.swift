@@ -136,9 +136,9 @@ extension Registry {
   ) async throws(RegistryStoreError) -> NewSession {
     let lasting = live.filter { row in !strangers.contains { $0.id == row.id } }
     let surplus = surplus(lasting, for: origin.start.device)
-    let former = lasting.filter { row in !surplus.contains { $0.id == row.id } }
+    let previous = lasting.filter { row in !surplus.contains { $0.id == row.id } }
     let row = newRow(
-      account, origin, replacing: replaced(former, by: origin.start.kind, of: origin.start.device, now: now), now)
+      account, origin, replacing: replaced(previous, by: origin.start.kind, of: origin.start.device, now: now), now)
     var (changes, events) = (changes, events)
     for old in strangers + surplus {
       // A session that had already expired keeps that reason.
@@ -217,7 +217,7 @@ extension Registry {
   }
 
   private func newRow(
-    _ account: AccountRecord, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
+    _ account: AccountRecord, _ origin: SessionOrigin, replacing previous: [SessionID], _ now: UnixTime
   ) -> SessionRow {
     let start = origin.start
     let life = SessionLife(
@@ -230,7 +230,7 @@ extension Registry {
       idleLimit: life.idle, dpopThumbprint: start.thumbprint,
       pending: PendingSession(
         canBeForgotten: start.kind == .browser || start.key != nil,
-        replaces: former + (start.leaving.map { [$0] } ?? [])))
+        replaces: previous + (start.leaving.map { [$0] } ?? [])))
   }
 }
 

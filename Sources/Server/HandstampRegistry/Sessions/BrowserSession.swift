@@ -7,9 +7,9 @@ import HandstampSupport
 public struct BrowserSession: Sendable, Hashable {
   public var account: AccountRecord
   public var row: SessionRow
-  /// When the user proved to be the account's owner, as the browser's cookie shows: a former one does not show a later proof.
+  /// When the user proved to be the account's owner, as the browser's cookie shows: a previous one does not show a later proof.
   public var authenticatedAt: UnixTime
-  /// How, as far as that cookie shows it: empty for a former one.
+  /// How, as far as that cookie shows it: empty for a previous one.
   public var methods: AuthenticationMethods
   /// The cookie that the browser has presented, or gets. It is not stored.
   public var cookie: Secret
@@ -42,14 +42,14 @@ extension Registry {
   /// - Parameters:
   ///   - use: the credential that was checked, and the account.
   ///   - persistence: whether the browser is borrowed. A session that it leaves then ends as signed out, whoever's it is.
-  ///   - former: the session of another account in this browser, which ends then as signed out.
+  ///   - previous: the session of another account in this browser, which ends then as signed out.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check;
   ///   ``RegistryError/oneTimeTokenInvalid`` if `use` was used at the same time, or removed.
   public func beginBrowserSession(
     by use: CredentialUse, on browser: DeviceInfo, _ persistence: SessionPersistence = .persistent,
-    leaving former: SessionID? = nil, now: UnixTime
+    leaving previous: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> BrowserSession {
-    let start = SessionStart(device: browser, kind: .browser, persistence, leaving: former)
+    let start = SessionStart(device: browser, kind: .browser, persistence, leaving: previous)
     let new = try await createSession(by: use, start, now: now)
     return browserSession(of: new.row, new.account)
   }
@@ -100,7 +100,7 @@ extension Registry {
   /// Records that the user of a browser has proved again to be the account's owner.
   ///
   /// - Parameter use: the credential that it was proved with.
-  /// - Returns: the session with its new cookie. The former one, which does not show the proof, counts until the browser has presented
+  /// - Returns: the session with its new cookie. The previous one, which does not show the proof, counts until the browser has presented
   ///   the new one (OWASP ASVS 7.2.4): the response may be lost.
   /// - Throws: ``RegistryError/notFound`` if the session has ended; ``RegistryError/oneTimeTokenInvalid`` if `use` no longer counts;
   ///   ``RegistryError/upstreamEnded`` if the provider of `use` has announced an end of what it depends on.
@@ -131,8 +131,9 @@ extension Registry {
     let (expected, keys) = (try await expectations(of: upstream, now: now), upstream.keys)
     guard try await upstreamUser(of: row.id) == keys.user else { return expected }
     // An item keeps its subject for good, which is the provider's session.
-    let former = try await item(UpstreamDependency.sessionID(of: row.id)).map { [RegistryChange.removeItem($0)] } ?? []
-    return expected + former + UpstreamDependency.changes(for: row, on: keys.user, keys.session)
+    let previous =
+      try await item(UpstreamDependency.sessionID(of: row.id)).map { [RegistryChange.removeItem($0)] } ?? []
+    return expected + previous + UpstreamDependency.changes(for: row, on: keys.user, keys.session)
   }
 
   /// Returns the live sessions of clients that end with these if their owner ends them.

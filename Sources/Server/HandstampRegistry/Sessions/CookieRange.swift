@@ -2,7 +2,7 @@ package import HandstampCore
 
 /// The cookies of a browser's session that count: the newest, and those that it has not replaced by its use.
 ///
-/// Each proof of the user makes another cookie. Until the browser presents it, its response may have been lost, so the former one
+/// Each proof of the user makes another cookie. Until the browser presents it, its response may have been lost, so the previous one
 /// counts; and as the responses to two proofs may arrive in either order, no cookie ends by the use of another that was made while
 /// its own response was in flight.
 package struct CookieRange: Sendable, Hashable {
@@ -34,7 +34,7 @@ extension SessionRow {
     return number == range.oldest ? range.provenAt : authenticatedAt
   }
 
-  /// How the user proved what a cookie shows. A former cookie, which a thief may have copied, does not tell of the later proof, and the
+  /// How the user proved what a cookie shows. A previous cookie, which a thief may have copied, does not tell of the later proof, and the
   /// earlier one is no longer known.
   func methods(shownBy number: UInt64) -> AuthenticationMethods { number == cookies?.oldest ? [] : methods }
 

@@ -113,7 +113,7 @@ package final class EndLog: Sendable {
   package func append(_ ends: [LoggedEnd], _ removals: [Removal] = []) throws(RegistryOpenError) {
     let all = state.withLock { state in
       defer { state.waiting = [] }
-      // Former entries of a deleted account have its address.
+      // Previous entries of a deleted account have its address.
       if removals.contains(where: \.erases) { state.limit = 0 }
       return state.waiting + ends.map(\.line) + removals.map(\.line)
     }

@@ -89,13 +89,13 @@ extension RestoredDatabase {
     var report = Reapplied()
     // Deleted accounts first: they free their addresses.
     let removals = removals.filter(\.erases) + removals.filter { !$0.erases }
-    let former = try freeAddresses(removals)
-    for removal in removals { report.add(try reapply(removal, former)) }
+    let previous = try freeAddresses(removals)
+    for removal in removals { report.add(try reapply(removal, previous)) }
     return report
   }
 
   /// Makes one removal again, also while other nodes change the same.
-  private func reapply(_ removal: Removal, _ former: [AccountID: AccountRecord]) throws -> Reapplied {
+  private func reapply(_ removal: Removal, _ previous: [AccountID: AccountRecord]) throws -> Reapplied {
     for _ in 0..<4 {
       var report = Reapplied()
       // Another node has done it, or its owner has changed it again since.
@@ -104,7 +104,7 @@ extension RestoredDatabase {
       {
         return report
       }
-      let changes = try changes(for: removal, former, &report)
+      let changes = try changes(for: removal, previous, &report)
       do {
         try make(changes + [.putItem(removal.item)])
         return report
@@ -124,7 +124,7 @@ extension RestoredDatabase {
     for case .account(let state) in removals.map(\.content) {
       if let email = state.email { wanted.insert(email.normalized) }
     }
-    var former: [AccountID: AccountRecord] = [:]
+    var previous: [AccountID: AccountRecord] = [:]
     for removal in removals {
       guard case .account(let state) = removal.content, let email = state.email,
         let record = try account(removal.account), record.state != .deleted, let own = record.email,
@@ -133,9 +133,9 @@ extension RestoredDatabase {
       var bare = record
       (bare.email, bare.emailConfirmedAt) = (nil, nil)
       try make([.replaceAccount(bare, expecting: record.revision)])
-      former[record.id] = record
+      previous[record.id] = record
     }
-    return former
+    return previous
   }
 
   /// Deletes the codes that were mailed or shown before the backup: whether they were used since is not known. Also deletes the notes of
@@ -146,12 +146,12 @@ extension RestoredDatabase {
   }
 
   private func changes(
-    for removal: Removal, _ former: [AccountID: AccountRecord], _ report: inout Reapplied
+    for removal: Removal, _ previous: [AccountID: AccountRecord], _ report: inout Reapplied
   ) throws -> [RegistryChange] {
     switch removal.content {
     case .account(let state):
       guard let record = try account(removal.account), record.state != .deleted else { return [] }
-      return try changes(of: record, to: state, at: removal.at, former[record.id], &report)
+      return try changes(of: record, to: state, at: removal.at, previous[record.id], &report)
     case .item(let id):
       guard let item = try item(id), item.expiresAt > removal.at else { return [] }
       report.count([item])
@@ -180,7 +180,7 @@ extension RestoredDatabase {
   }
 
   private func changes(
-    of record: AccountRecord, to state: AccountState, at time: UnixTime, _ former: AccountRecord?,
+    of record: AccountRecord, to state: AccountState, at time: UnixTime, _ previous: AccountRecord?,
     _ report: inout Reapplied
   ) throws -> [RegistryChange] {
     if state.isErased {
@@ -195,7 +195,7 @@ extension RestoredDatabase {
       } else if try account(email: email.normalized) == nil {
         (changed.email, changed.emailConfirmedAt) = (email, state.emailConfirmedAt)
         report.movedAddresses += 1
-      } else if let own = former?.email, try account(email: own.normalized) == nil {
+      } else if let own = previous?.email, try account(email: own.normalized) == nil {
         // Another account has the address by now: this one keeps its own, which proves nothing any more.
         (changed.email, changed.emailConfirmedAt) = (own, nil)
       }
@@ -206,7 +206,7 @@ extension RestoredDatabase {
       if later != nil || changed.email != nil { changed.identity = later }
     }
     var more: [RegistryChange] = []
-    // Its item may have been made after the backup, also if it is the former one, which was unlinked in between.
+    // Its item may have been made after the backup, also if it is the previous one, which was unlinked in between.
     if let identity = changed.identity, identity.key == state.identity {
       let link = LinkedIdentity(identity, of: record.id, at: time).item
       if try item(link.id) == nil { more.append(.putItem(link)) }

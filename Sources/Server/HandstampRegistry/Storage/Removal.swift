@@ -2,7 +2,7 @@ import Foundation
 package import HandstampCore
 import HandstampSupport
 
-/// A removal or change by an owner or an administrator, after which the former state must not come back.
+/// A removal or change by an owner or an administrator, after which the previous state must not come back.
 ///
 /// It is stored twice, in the same words: as an item in the write that takes it away, and in the log beside the database. A database
 /// without the item is an older copy, in which it is taken away again. For each ``key``, the latest one counts.
@@ -53,7 +53,7 @@ package struct Removal: Sendable, Hashable {
   /// Whether a database without it is an older copy.
   package func counts(at now: UnixTime) -> Bool { now.since(at) < Removal.memory - Removal.overlap }
 
-  /// Whether it leaves nothing of an account, so that former entries must not be kept.
+  /// Whether it leaves nothing of an account, so that previous entries must not be kept.
   package var erases: Bool { if case .account(let state) = content { state.isErased } else { false } }
 }
 
@@ -177,10 +177,10 @@ extension Removal {
   /// The removal with a later time than the stored one of the same key: a clock that was set back, or another node's, must not make
   /// an earlier state the later one.
   package func after(_ stored: StoredItem?) -> Removal {
-    guard let former = stored.flatMap({ PayloadCoding.value(Removal.self, $0.payload) }), former.at >= at else {
+    guard let previous = stored.flatMap({ PayloadCoding.value(Removal.self, $0.payload) }), previous.at >= at else {
       return self
     }
-    return Removal(account: account, at: former.at.advanced(by: .milliseconds(1)), content: content)
+    return Removal(account: account, at: previous.at.advanced(by: .milliseconds(1)), content: content)
   }
 
   /// Sorts out, in order, the entries of a log that a database does not know.

@@ -26,8 +26,8 @@ public struct ClockNote: Sendable, Hashable {
     return note
   }
 
-  /// Returns the revision of the note after `former`.
-  public static func revision(after former: ClockNote?) -> Int64 { former.map { $0.revision &+ 1 } ?? 0 }
+  /// Returns the revision of the note after `previous`.
+  public static func revision(after previous: ClockNote?) -> Int64 { previous.map { $0.revision &+ 1 } ?? 0 }
 }
 
 /// A reading of a machine's boot clock.

@@ -86,7 +86,7 @@ struct MemoryContents {
   }
 
   /// The previous values that a change may overwrite.
-  enum Former {
+  enum Undo {
     case session(SessionRow?, SessionRow)
     case account(AccountRecord?, AccountRecord)
     case oneTimeTokens([OneTimeTokenID: OneTimeTokenRecord])
@@ -97,7 +97,7 @@ struct MemoryContents {
     case nothing
   }
 
-  func former(_ change: RegistryChange) -> Former {
+  func undo(of change: RegistryChange) -> Undo {
     switch change {
     case .createSession(let row), .replaceSession(let row, _): .session(sessions[row.id], row)
     case .endSession(let id, _): sessions[id].map { .session($0, $0) } ?? .nothing
@@ -111,8 +111,8 @@ struct MemoryContents {
     }
   }
 
-  mutating func restore(_ former: Former) {
-    switch former {
+  mutating func restore(_ undo: Undo) {
+    switch undo {
     case .session(let old, let new):
       sessions[new.id] = old
       live[new.account]?.remove(new.id)

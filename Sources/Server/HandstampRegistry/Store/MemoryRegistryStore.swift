@@ -8,11 +8,11 @@ public actor MemoryRegistryStore: RegistryStore {
 
   public func write(_ changes: [RegistryChange], events: [RegistryEvent]) throws(RegistryStoreError) {
     // Save the previous values before each change, so that a failure can undo the changes before it.
-    var former: [MemoryContents.Former] = []
+    var undos: [MemoryContents.Undo] = []
     for change in changes {
-      former.append(contents.former(change))
+      undos.append(contents.undo(of: change))
       do throws(RegistryStoreError) { try contents.apply(change) } catch {
-        for value in former.reversed() { contents.restore(value) }
+        for undo in undos.reversed() { contents.restore(undo) }
         throw error
       }
     }

@@ -4,7 +4,7 @@ import HandstampSupport
 extension Registry {
   /// How many webhooks there may be.
   package static let mostWebhooks = 32
-  /// How long the former secret of a webhook signs beside the new one.
+  /// How long the previous secret of a webhook signs beside the new one.
   private static let secretOverlap = Duration.seconds(86_400)
   private static let webhooks = "webhooks"
 
@@ -43,12 +43,12 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Gives a webhook another secret. For a day messages are also signed with the former one. Returns `nil` if there is no such
+  /// Gives a webhook another secret. For a day messages are also signed with the previous one. Returns `nil` if there is no such
   /// webhook.
   package func renewSecret(ofWebhook name: String, now: UnixTime) async throws(RegistryError) -> Webhook? {
     let audit = audited(.webhookSecretMade, details: details(name), at: now)
     return try await changeWebhook(name, with: [audit]) { webhook in
-      webhook.formerSigner = Webhook.FormerSigner(
+      webhook.previousSigner = Webhook.PreviousSigner(
         signer: webhook.signer, until: now.advanced(by: Registry.secretOverlap))
       webhook.signer = Webhook.Signer(key: mint.keys.current, generation: webhook.signer.generation + 1)
       return true
@@ -150,10 +150,10 @@ extension Registry {
     }
     let stored = try await changeWebhook(webhook.name, with: items) { webhook in
       guard webhook.lease == noted.lease else { return false }
-      let (signer, former, asked) = (webhook.signer, webhook.formerSigner, webhook.test)
+      let (signer, previous, asked) = (webhook.signer, webhook.previousSigner, webhook.test)
       webhook = noted
       // An administrator may have changed these meanwhile.
-      (webhook.signer, webhook.formerSigner) = (signer, former)
+      (webhook.signer, webhook.previousSigner) = (signer, previous)
       webhook.test = asked == test?.id ? nil : asked
       webhook.leasedUntil = lease(webhook)
       if webhook.leasedUntil == nil { webhook.lease = "" }

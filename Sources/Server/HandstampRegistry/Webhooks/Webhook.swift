@@ -49,7 +49,7 @@ public struct Webhook: Sendable, Hashable {
   }
 
   /// A signer that signs beside the one that has replaced it.
-  package struct FormerSigner: Sendable, Hashable {
+  package struct PreviousSigner: Sendable, Hashable {
     package var signer: Signer
     package var until: UnixTime
   }
@@ -85,7 +85,7 @@ public struct Webhook: Sendable, Hashable {
   public internal(set) var isGone = false
   package internal(set) var lanes: [Lane] = []
   /// The signer before the last change of the secret.
-  package internal(set) var formerSigner: FormerSigner?
+  package internal(set) var previousSigner: PreviousSigner?
   /// The ID of a test message that is still to be sent.
   public internal(set) var test: String?
   /// Until when the receiver has asked for a pause.
@@ -128,9 +128,9 @@ extension Webhook: StoredPayload {
       "name": settings.name, "url": settings.url, "format": settings.format.rawValue, "audience": settings.audience,
       "events": settings.events.map(\.rawValue).sorted().joined(separator: ","),
       "private": settings.allowsPrivate ? "1" : nil, "id": id, "key": signer.key.rawValue,
-      "generation": String(signer.generation), "formerKey": formerSigner?.signer.key.rawValue,
-      "formerGeneration": formerSigner.map { String($0.signer.generation) },
-      "formerUntil": Webhook.text(formerSigner?.until), "cursor": String(cursor.rawValue),
+      "generation": String(signer.generation), "previousKey": previousSigner?.signer.key.rawValue,
+      "previousGeneration": previousSigner.map { String($0.signer.generation) },
+      "previousUntil": Webhook.text(previousSigner?.until), "cursor": String(cursor.rawValue),
       "delivered": String(delivered), "success": Webhook.text(lastSuccessAt), "failed": Webhook.text(lastFailureAt),
       "failure": failure, "gone": isGone ? "1" : nil, "test": test, "paused": Webhook.text(pausedUntil),
       "lease": lease, "leased": Webhook.text(leasedUntil),
@@ -161,10 +161,10 @@ extension Webhook: StoredPayload {
     self.init(
       settings: settings, id: id, signer: Signer(key: KeyID(key), generation: generation),
       cursor: EventID(rawValue: cursor))
-    if let key = fields["formerKey"], let number = fields["formerGeneration"].flatMap({ Int64($0) }),
-      let until = fields.time("formerUntil")
+    if let key = fields["previousKey"], let number = fields["previousGeneration"].flatMap({ Int64($0) }),
+      let until = fields.time("previousUntil")
     {
-      formerSigner = FormerSigner(signer: Signer(key: KeyID(key), generation: number), until: until)
+      previousSigner = PreviousSigner(signer: Signer(key: KeyID(key), generation: number), until: until)
     }
     self.delivered = delivered
     (lastSuccessAt, lastFailureAt, failure) = (fields.time("success"), fields.time("failed"), fields["failure"])
@@ -235,7 +235,7 @@ extension Webhook {
 
   private mutating func note(_ outcome: WebhookWave.Outcome, at now: UnixTime, spread: Double) -> [DeadLetter] {
     let course = outcome.course
-    let former = lanes.first { $0.account == course.account }
+    let previous = lanes.first { $0.account == course.account }
     lanes.removeAll { $0.account == course.account }
     let done = outcome.delivered < course.events.count ? outcome.delivered : nil
     guard let done else {
@@ -245,7 +245,7 @@ extension Webhook {
     let position = done > 0 ? course.events[..<done].last?.id ?? course.start : course.start
     var lane = Lane(account: course.account, position: position, dueAt: now)
     // Unless it is another event that fails now.
-    if done == 0, let former { (lane.failures, lane.since) = (former.failures, former.since) }
+    if done == 0, let previous { (lane.failures, lane.since) = (previous.failures, previous.since) }
     defer { lanes.append(lane) }
     guard let failure = outcome.failure, let event = course.events.dropFirst(done).first else { return [] }
     (lastFailureAt, self.failure) = (now, failure.words)
@@ -302,7 +302,7 @@ extension TokenMint {
 extension Webhook {
   /// Those who sign a message at that time, the newest first.
   package func signers(at now: UnixTime) -> [Signer] {
-    [signer] + (formerSigner.map { $0.until > now ? [$0.signer] : [] } ?? [])
+    [signer] + (previousSigner.map { $0.until > now ? [$0.signer] : [] } ?? [])
   }
 }
 

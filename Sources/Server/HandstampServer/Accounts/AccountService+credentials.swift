@@ -127,7 +127,7 @@ extension AccountService {
     return removal
   }
 
-  /// Makes new recovery codes; former ones no longer work.
+  /// Makes new recovery codes; previous ones no longer work.
   func makeRecoveryCodes(of owner: Owner, in browser: BrowserSession) async throws -> [RecoveryCode] {
     try await require(.makeRecoveryCodes, of: owner)
     return try await newRecoveryCodes(of: owner, in: browser)

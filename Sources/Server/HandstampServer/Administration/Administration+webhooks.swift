@@ -50,7 +50,7 @@ extension Administration {
     guard try await ask(try await registry.removeWebhook(name, now: now())) else { throw .webhookNotFound }
   }
 
-  /// Gives a webhook another secret, made with the current master key. For a day messages have a signature by the former one as well.
+  /// Gives a webhook another secret, made with the current master key. For a day messages have a signature by the previous one as well.
   ///
   /// - Returns: as ``addWebhook(_:)``.
   public func renewWebhookSecret(_ name: String) async throws(AdministrationError) -> Secret? {

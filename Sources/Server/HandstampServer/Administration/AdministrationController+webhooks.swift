@@ -19,7 +19,7 @@ extension AdministrationController {
       try await administration.removeWebhook(try context.decoded("name"))
       return .nothing
     }
-    // Makes another secret; the former one signs for another day.
+    // Makes another secret; the previous one signs for another day.
     routes.on(.post, "webhooks/:name/secret") { _, context, administration in
       .webhookSecret(try await administration.renewWebhookSecret(try context.decoded("name")))
     }

@@ -37,7 +37,7 @@ struct BrowserSessionController: Sendable {
 
   /// `POST /v1/session`: signs in with a password, and the one-time password that the account may ask for, or with a passkey's answer
   /// (`AuthenticationResponseJSON` as a text). If the browser is signed in to the account, the user has proved it
-  /// again. There is another cookie, and another CSRF token, each time; the former ones count until the browser has presented them.
+  /// again. There is another cookie, and another CSRF token, each time; the previous ones count until the browser has presented them.
   /// With `remember` `false` the browser is borrowed, as with the box of the pages. Nothing else makes it so.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }

@@ -139,16 +139,17 @@ struct BrowserSessions: Sendable {
       registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
   }
 
-  /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
+  /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The previous cookie counts
   /// until the browser presents the new one.
   func beginOrRenewSession(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
     let (registry, now) = (service.owned(visit.caller), clock.now)
     // A session in which a lost factor is replaced is one of its own. So is one in a browser that is only now said to be borrowed,
     // by this very request: what an earlier form said may have been for another sign-in.
-    if let former = visit.web, former.account.id == use.account.id, !former.isRecovering, !use.methods.isRecovering,
-      former.row.isBorrowed || visit.said != .ephemeral
+    if let previous = visit.web, previous.account.id == use.account.id, !previous.isRecovering,
+      !use.methods.isRecovering,
+      previous.row.isBorrowed || visit.said != .ephemeral
     {
-      return try await registry.reauthenticate(former, by: use, now: now)
+      return try await registry.reauthenticate(previous, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(
@@ -161,8 +162,8 @@ struct BrowserSessions: Sendable {
 
   /// Signs this browser out and redirects to `target`.
   func signOut(by visit: BrowserRequest, backTo target: String) async throws -> Response {
-    if let former = visit.web ?? visit.recovering {
-      try await end(former.row.id, of: former.account.id, visit.caller.logger)
+    if let previous = visit.web ?? visit.recovering {
+      try await end(previous.row.id, of: previous.account.id, visit.caller.logger)
     }
     var response = Response.seeOther(
       target, ResponseCookie.signedOut + [ResponseCookie(name: ResponseCookie.form, value: nil)])

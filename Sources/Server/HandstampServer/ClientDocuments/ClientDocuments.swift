@@ -92,16 +92,16 @@ actor ClientDocuments {
       method: "GET", url: url.text, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(5),
       maximumResponseSize: longest, mayReuseConnection: false)
     do throws(TransportError) {
-      let answer = try await transport.send(request)
-      guard answer.status == 200 else {
-        return .failure(DescribedError("it cannot be fetched: the status is \(answer.status)"))
+      let response = try await transport.send(request)
+      guard response.status == 200 else {
+        return .failure(DescribedError("it cannot be fetched: the status is \(response.status)"))
       }
-      guard isJSON(answer.header("Content-Type")) else { return .failure(DescribedError("it is not JSON")) }
+      guard isJSON(response.header("Content-Type")) else { return .failure(DescribedError("it is not JSON")) }
       let document: ClientDocument
-      do throws(DescribedError) { document = try ClientDocument(answer.body, of: url) } catch {
+      do throws(DescribedError) { document = try ClientDocument(response.body, of: url) } catch {
         return .failure(error)
       }
-      let asked = JWKSet.life(cacheControl: answer.header("Cache-Control"))
+      let asked = JWKSet.life(cacheControl: response.header("Cache-Control"))
       return .success(Fetched(document: document, life: min(max(asked, lives.lowerBound), lives.upperBound)))
     } catch {
       return .failure(DescribedError("it cannot be fetched: \(error)"))

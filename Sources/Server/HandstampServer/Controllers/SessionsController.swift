@@ -102,7 +102,7 @@ struct SessionsController: Sendable {
   }
 
   /// `POST /v1/session/confirm`: the client has stored the session of this access token, which now takes the place of the device's
-  /// former one. Any use of the session says the same, so that nothing depends on this request.
+  /// previous one. Any use of the session says the same, so that nothing depends on this request.
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try await authenticator.confirm(request, logger: context.logger)
     return .nothing

@@ -29,7 +29,7 @@ struct SignInController: Sendable {
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(
       email: email, password: password, code: code, start, by: service.caller(request, context))
-    return try sessions.answer(new, proof)
+    return try sessions.response(new, proof)
   }
 
   /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account.
@@ -41,7 +41,7 @@ struct SignInController: Sendable {
     let new = try await service.signIn(
       with: token, nonce: nonce, code: try body.optionalSecret("authorization_code"), username: username, start,
       by: service.caller(request, context))
-    return try sessions.answer(new, proof)
+    return try sessions.response(new, proof)
   }
 
   /// `POST /v1/sign-in/provider`: signs in a user with an ID token that the app got from a provider; the first sign-in may create the
@@ -55,7 +55,7 @@ struct SignInController: Sendable {
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(
       at: provider, with: token, nonce: nonce, username: username, start, by: service.caller(request, context))
-    return try sessions.answer(new, proof)
+    return try sessions.response(new, proof)
   }
 
   /// `POST /v1/sign-in/passkey/options`: what the app passes to the system, as `PublicKeyCredentialRequestOptionsJSON`.
@@ -74,7 +74,7 @@ struct SignInController: Sendable {
     let answer = try body.text("passkey")
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(byPasskey: answer, start, by: service.caller(request, context))
-    return try sessions.answer(new, proof)
+    return try sessions.response(new, proof)
   }
 }
 

@@ -26,7 +26,7 @@ struct SignUpController: Sendable {
   /// `POST /v1/sign-up`: creates an account and its first session, or answers 202 for every address.
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (new, proof) = try account(in: try await request.json(upTo: bodyLimit), of: request)
-    return try answer(try await service.signUp(new, by: service.caller(request, context)), proof, status: .created)
+    return try response(try await service.signUp(new, by: service.caller(request, context)), proof, status: .created)
   }
 
   /// `POST /v1/sign-up/confirm`: redeems a mailed one-time token.
@@ -35,14 +35,14 @@ struct SignUpController: Sendable {
     let (token, password) = (try body.secret("token"), try body.secret("password"))
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.confirm(token, password: password, start, by: service.caller(request, context))
-    return try sessions.answer(new, proof, status: .created)
+    return try sessions.response(new, proof, status: .created)
   }
 
   /// `POST /v1/sign-in/anonymous`: creates a guest account and its only session.
   @concurrent func createGuest(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (start, proof) = try sessions.start(of: request, try await request.json(upTo: bodyLimit))
     let new = try await service.beginGuest(start, by: service.caller(request, context))
-    return try sessions.answer(new, proof, status: .created)
+    return try sessions.response(new, proof, status: .created)
   }
 
   /// `POST /v1/upgrade`: turns a guest account into a full one, with a session that replaces the guest's with its first use; or
@@ -58,7 +58,7 @@ struct SignUpController: Sendable {
       let code = try body.optionalSecret("authorization_code")
       let new = try await service.upgrade(
         owner, toApple: token, nonce: nonce, code: code, username: username, start)
-      return try sessions.answer(new, proof)
+      return try sessions.response(new, proof)
     }
     if let passkey = try body.optionalText("passkey") {
       let (email, username) = (try body.newEmail(), try body.name("username"))
@@ -66,10 +66,10 @@ struct SignUpController: Sendable {
       let name = start.device.name.isEmpty ? "Passkey" : start.device.name
       let new = try await service.upgrade(
         owner, toPasskey: passkey, email: email, username: username, orNamed: name, start)
-      return try sessions.answer(new, proof)
+      return try sessions.response(new, proof)
     }
     let (full, proof) = try account(in: body, of: request, replacing: context.session)
-    return try answer(try await service.upgrade(owner, to: full), proof, status: .ok)
+    return try response(try await service.upgrade(owner, to: full), proof, status: .ok)
   }
 
   /// `POST /v1/upgrade/passkey/options`: what a guest's app passes to the system, as `PublicKeyCredentialCreationOptionsJSON`.
@@ -93,11 +93,11 @@ struct SignUpController: Sendable {
     return (NewAccount(email: email, username: username, password: password, session: start), proof)
   }
 
-  private func answer(
+  private func response(
     _ result: AccountService.SignUpResult, _ proof: DPoPVerifier.Proof?, status: HTTPResponse.Status
   ) throws -> Response {
     switch result {
-    case .session(let new): try sessions.answer(new, proof, status: status)
+    case .session(let new): try sessions.response(new, proof, status: status)
     case .confirmationSent: .accepted("confirmation_sent")
     }
   }

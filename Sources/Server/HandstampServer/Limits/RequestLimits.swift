@@ -46,16 +46,16 @@ struct RequestLimits: Sendable {
   private let uptime: @Sendable () -> Duration
   private let content: Locked<Content>
 
-  /// - Parameter former: limits whose buckets these continue with if the rules are the same; else all are full.
+  /// - Parameter previous: limits whose buckets these continue with if the rules are the same; else all are full.
   init(
     _ rules: ServerLimits, behind proxies: TrustedProxies, metrics: ServerMetrics,
-    uptime: @escaping @Sendable () -> Duration, continuing former: RequestLimits? = nil
+    uptime: @escaping @Sendable () -> Duration, continuing previous: RequestLimits? = nil
   ) {
     self.rules = rules
     self.proxies = proxies
     self.metrics = metrics
     self.uptime = uptime
-    content = former.flatMap { $0.rules == rules ? $0.content : nil } ?? Locked(Content())
+    content = previous.flatMap { $0.rules == rules ? $0.content : nil } ?? Locked(Content())
   }
 
   /// Returns where a request comes from.

@@ -39,7 +39,7 @@ public final class ServerMetrics: Sendable {
     @Metric("webhook_backlog", "Events that receivers are still to be told of.") public var webhookBacklog = 0
     @Metric("former_sessions_total", "Sessions taken over from the former system.") public var formerSessions = 0
     @Metric("former_refusals_total", "Tokens of the former system that were refused.") public var formerRefusals = 0
-    @Metric("former_losses_total", "Sessions of the former system lost with an answer of its token endpoint.")
+    @Metric("former_losses_total", "Sessions of the former system lost with a response of its token endpoint.")
     public var formerLosses = 0
     /// Sessions ended at the former system after they were taken over.
     @Metric("former_ends_total", "Sessions ended at the former system.") public var formerEnds = 0
@@ -87,7 +87,7 @@ public final class ServerMetrics: Sendable {
     /// Connections of HTTP/2 that were closed because of what came beside their requests.
     @Metric("idle_frames_total", "Connections closed because much came that was part of no request.")
     public var idleFrames = 0
-    @Metric("slow_readers_total", "Connections closed because the client accepted no answer.")
+    @Metric("slow_readers_total", "Connections closed because the client accepted no response.")
     public var slowReaders = 0
     @Metric("certificates_loaded_total", "Certificates loaded while the server ran.") public var certificatesLoaded = 0
     @Metric("certificates_refused_total", "New certificates that could not be used.") public var certificatesRefused = 0
@@ -153,7 +153,7 @@ public final class ServerMetrics: Sendable {
 
   /// The descriptions of all metrics, by name.
   static let help = Dictionary(uniqueKeysWithValues: Snapshot().metrics.map { ($0.name, $0.help) }).merging([
-    requestDuration: "Time from the head of a request to the head of its answer.",
+    requestDuration: "Time from the head of a request to the head of its response.",
     "handstamp_build_info": "The version of the server, with the value 1.",
   ]) { $1 }
 }

@@ -20,7 +20,7 @@ struct ImportRecords {
 
   init(_ format: ImportFormat) { self.format = format }
 
-  /// Returns the records that end in `bytes`, which follow the former ones.
+  /// Returns the records that end in `bytes`, which follow the previous ones.
   mutating func add(_ bytes: some Sequence<UInt8>) -> [Record] {
     var found: [Record] = []
     for byte in bytes {

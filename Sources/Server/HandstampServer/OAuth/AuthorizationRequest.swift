@@ -135,7 +135,7 @@ struct AuthorizationRequest: Sendable {
   }
 
   /// Returns the redirect URI with the response parameters, which always include the issuer (RFC 9207).
-  static func answer(_ fields: [(String, String?)], to redirect: String, state: String?, issuer: String) -> String {
+  static func response(_ fields: [(String, String?)], to redirect: String, state: String?, issuer: String) -> String {
     withQuery(redirect, fields + [("state", state), ("iss", issuer)])
   }
 

@@ -43,10 +43,10 @@ final class DPoPVerifier: Sendable {
   private let key: SymmetricKey
   private let used: Locked<ProofMemory>
 
-  /// - Parameter former: a verifier whose memory of used proofs continues in this one.
-  init(address: String, keys: SigningKeys, continuing former: DPoPVerifier? = nil) {
+  /// - Parameter previous: a verifier whose memory of used proofs continues in this one.
+  init(address: String, keys: SigningKeys, continuing previous: DPoPVerifier? = nil) {
     self.address = address
-    used = former?.used ?? Locked(ProofMemory(life: DPoPVerifier.life, perKey: DPoPVerifier.perKey))
+    used = previous?.used ?? Locked(ProofMemory(life: DPoPVerifier.life, perKey: DPoPVerifier.perKey))
     key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
   }
 

@@ -49,7 +49,7 @@ struct PromptRequirements: Sendable, Hashable {
     self.prompts = prompts
   }
 
-  /// Whether the app wants an answer without a page (`prompt=none`).
+  /// Whether the app wants a response without a page (`prompt=none`).
   var isSilent: Bool { prompts.contains(.none) }
 
   /// Whether the user has to sign in again, at once or after some time.

@@ -130,7 +130,7 @@ struct TokenController: Sendable {
     let origin = try form.formerOrigin(
       client, thumbprint: proof?.thumbprint, isKeyed: try rotationKey(form) != nil, at: issuer)
     let token = try form.formerToken()
-    // A client that hangs up does not make the former system's answer go astray.
+    // A client that hangs up does not make the former system's response go astray.
     let new = try await Task {
       try await former.takeOver(token, origin, by: AccountService.Caller(client: address, logger: logger))
     }.value

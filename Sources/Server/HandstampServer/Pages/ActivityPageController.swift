@@ -33,7 +33,7 @@ struct ActivityPageController: Sendable {
     let account = call.account.id
     let audited = try await service.registry.latestAuditedActions(
       about: account, before: before, limit: ActivityPageController.most)
-    // The events of the same time: later ones are on the former page, and earlier ones on the next.
+    // The events of the same time: later ones are on the previous page, and earlier ones on the next.
     var latest: UnixTime?
     if let before {
       latest = try await service.registry.auditedActions(after: before - 1, about: account, limit: 1).first?.audited.at

@@ -141,7 +141,7 @@ struct AuthorizePageController: Sendable {
     }
   }
 
-  /// The page for a user who has to sign in before, or to set up a second factor; or the answer that the account cannot prove what the
+  /// The page for a user who has to sign in before, or to set up a second factor; or the response that the account cannot prove what the
   /// client asks for (OpenID Connect Core Unmet Authentication Requirements 1.0).
   private func signInPage(_ ask: Ask) -> Response {
     switch ask.standing {
@@ -170,7 +170,7 @@ struct AuthorizePageController: Sendable {
   }
 
   private func back(_ fields: [(String, String?)], _ redirect: String, _ state: String?) -> Response {
-    .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: idTokens.issuer))
+    .seeOther(AuthorizationRequest.response(fields, to: redirect, state: state, issuer: idTokens.issuer))
   }
 
   private func response(to fault: OAuthError, _ visit: BrowserRequest) -> Response {

@@ -38,9 +38,9 @@ struct PasskeyService: Sendable {
   /// Returns `PublicKeyCredentialCreationOptionsJSON` for an account.
   func creationOptions(for account: AccountRecord, boundTo place: String) async throws -> JSONText {
     let challenge = try challenge(for: .creation, boundTo: place)
-    let former = try await registry.passkeys(of: account.id).compactMap(\.passkey)
+    let previous = try await registry.passkeys(of: account.id).compactMap(\.passkey)
     return party.registrationOptions(
-      for: try PasskeyService.user(of: account), challenge: challenge, excluding: former)
+      for: try PasskeyService.user(of: account), challenge: challenge, excluding: previous)
   }
 
   /// Adds the passkey of an authenticator's answer to a user's account.

@@ -28,12 +28,12 @@ final class PasswordGuard: Sendable {
   /// Attempts that are being checked, by whose guesses they are. Without them, many at once would pass before one is counted.
   private let pending: Locked<[Registry.GuessSubject: Int]>
 
-  /// - Parameter former: a guard whose counts continue in this one.
+  /// - Parameter previous: a guard whose counts continue in this one.
   init(
-    registry: Registry, limits: RequestLimits, metrics: ServerMetrics, continuing former: PasswordGuard? = nil
+    registry: Registry, limits: RequestLimits, metrics: ServerMetrics, continuing previous: PasswordGuard? = nil
   ) {
-    recorded = former?.recorded ?? Locked((UnixTime(milliseconds: 0), 0))
-    pending = former?.pending ?? Locked([:])
+    recorded = previous?.recorded ?? Locked((UnixTime(milliseconds: 0), 0))
+    pending = previous?.pending ?? Locked([:])
     self.registry = registry
     self.limits = limits
     self.metrics = metrics

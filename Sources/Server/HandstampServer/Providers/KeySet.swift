@@ -123,9 +123,9 @@ actor KeySet {
   ) async -> Result<Fetched, DescribedError> {
     do throws(DescribedError) {
       let (url, issuer) = try await place()
-      let answer = try await get(url, transport)
-      guard let keys = read(answer.body, algorithms) else { throw DescribedError("the key set is not valid") }
-      return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control")), issuer: issuer))
+      let response = try await get(url, transport)
+      guard let keys = read(response.body, algorithms) else { throw DescribedError("the key set is not valid") }
+      return .success(Fetched(keys: keys, life: life(response.header("Cache-Control")), issuer: issuer))
     } catch { return .failure(error) }
   }
 
@@ -133,9 +133,9 @@ actor KeySet {
   private static func place(
     of issuer: String, _ transport: any Transport
   ) async throws(DescribedError) -> (url: String, issuer: String?) {
-    let answer = try await get(WebURL.address("/.well-known/openid-configuration", below: issuer), transport)
+    let response = try await get(WebURL.address("/.well-known/openid-configuration", below: issuer), transport)
     // Of this very issuer (section 4.3), and keys must not cross the network in clear.
-    guard let document = JSONValue(answer.body), let named = document["issuer"]?.string,
+    guard let document = JSONValue(response.body), let named = document["issuer"]?.string,
       issuer.isIssuer(published: named), let url = document["jwks_uri"]?.string, Origin(url)?.isTrustworthy == true
     else { throw DescribedError("the issuer's metadata is not valid") }
     return (url, named)
@@ -145,12 +145,12 @@ actor KeySet {
     let request = TransportRequest(
       method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
       maximumResponseSize: JWKSet.longest)
-    let answer: TransportResponse
-    do throws(TransportError) { answer = try await transport.send(request) } catch {
+    let response: TransportResponse
+    do throws(TransportError) { response = try await transport.send(request) } catch {
       throw DescribedError("cannot fetch \(url): \(error)")
     }
-    guard answer.status == 200 else { throw DescribedError("\(url) returned \(answer.status)") }
-    return answer
+    guard response.status == 200 else { throw DescribedError("\(url) returned \(response.status)") }
+    return response
   }
 
   /// Returns the keys for these algorithms by their IDs, or `nil` if there are none.

@@ -170,10 +170,10 @@ extension OpenIDSignIn {
     let browser = DeviceInfo(
       id: DeviceID("browser " + known), name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       platform: "web")
-    let former = try await session(of: request)
+    let previous = try await session(of: request)
     let new: BrowserSession
     do throws(RegistryError) {
-      guard let begun = try await session(for: outcome.user, on: browser, leaving: former) else {
+      guard let begun = try await session(for: outcome.user, on: browser, leaving: previous) else {
         return failed(code: "sign_up_closed")
       }
       new = begun
@@ -197,7 +197,7 @@ extension OpenIDSignIn {
 
   /// Begins a session of the user's account, which the first sign-in creates; `nil` if there is none and none may be created.
   private func session(
-    for user: UpstreamUser, on browser: DeviceInfo, leaving former: BrowserSession?
+    for user: UpstreamUser, on browser: DeviceInfo, leaving previous: BrowserSession?
   ) async throws(RegistryError) -> BrowserSession? {
     let proof = user.proof(nil, at: ServerClock.Reading(exactly: now()))
     // Two first sign-ins at once: the later one finds the account.
@@ -212,7 +212,7 @@ extension OpenIDSignIn {
           }
         guard let used else { throw .accountChanged }
         // The session of the same account ends when the browser presents the new cookie.
-        let other = former.flatMap { $0.account.id == used.account.id ? nil : $0.row.id }
+        let other = previous.flatMap { $0.account.id == used.account.id ? nil : $0.row.id }
         return try await registry.beginBrowserSession(by: used, on: browser, leaving: other, now: now())
       } catch {
         switch error {

@@ -19,7 +19,7 @@ struct ProviderPageController: Sendable {
     guard let provider = service.providers.first(where: { $0.provider.id == id }) else { throw ProblemError.notFound }
     let visit = try await browsers.visit(request, context)
     try service.limits.take(.passwords, from: visit.caller.client, .own)
-    var response = try await answer(request, provider, visit)
+    var response = try await respond(request, provider, visit)
     // Unless another attempt has begun.
     if !response.headers[values: .setCookie].contains(where: { $0.hasPrefix(provider.cookie + "=") }) {
       response.headers.add([ResponseCookie(name: provider.cookie, value: nil)])
@@ -27,7 +27,7 @@ struct ProviderPageController: Sendable {
     return response
   }
 
-  private func answer(
+  private func respond(
     _ request: Request, _ provider: UpstreamSignIn, _ visit: BrowserRequest
   ) async throws -> Response {
     let outcome: UpstreamOutcome

@@ -57,10 +57,10 @@ struct UpstreamPoller: NamedService {
       var pause = UpstreamPoller.interval
       do {
         if let source = ends.sources[id], let polling = source.polling {
-          let answer = try await ask(polling, after: outcome, with: transport)
+          let response = try await ask(polling, after: outcome, with: transport)
           failures = 0
-          outcome = await apply(answer, from: source, by: ends)
-          if answer.hasMore, !outcome.isStuck, !outcome.isEmpty { pause = .zero }
+          outcome = await apply(response, from: source, by: ends)
+          if response.hasMore, !outcome.isStuck, !outcome.isEmpty { pause = .zero }
         }
       } catch {
         failures += 1
@@ -93,14 +93,14 @@ struct UpstreamPoller: NamedService {
     }
   }
 
-  struct Answer: Sendable {
+  struct PollResponse: Sendable {
     var tokens: [String: String]
     var hasMore: Bool
   }
 
   private func ask(
     _ polling: UpstreamPolling, after outcome: Outcome, with transport: any Transport
-  ) async throws -> Answer {
+  ) async throws -> PollResponse {
     let request = TransportRequest(
       method: "POST", url: polling.endpoint,
       headers: [
@@ -114,14 +114,14 @@ struct UpstreamPoller: NamedService {
     }
     guard response.status == 200 else { throw DescribedError("it answered \(response.status)") }
     guard let json = JSONValue(response.body), case .object(let sets)? = json["sets"] else {
-      throw DescribedError("its answer is not valid")
+      throw DescribedError("its response is not valid")
     }
-    return Answer(tokens: sets.compactMapValues(\.string), hasMore: json["moreAvailable"] == .bool(true))
+    return PollResponse(tokens: sets.compactMapValues(\.string), hasMore: json["moreAvailable"] == .bool(true))
   }
 
-  func apply(_ answer: Answer, from source: UpstreamEventSource, by ends: UpstreamEnds) async -> Outcome {
+  func apply(_ response: PollResponse, from source: UpstreamEventSource, by ends: UpstreamEnds) async -> Outcome {
     var outcome = Outcome()
-    for (id, token) in answer.tokens.sorted(by: { $0.key < $1.key }) {
+    for (id, token) in response.tokens.sorted(by: { $0.key < $1.key }) {
       do {
         try await ends.apply(token, .event, named: id, from: source, logger: logger)
         outcome.applied.append(id)

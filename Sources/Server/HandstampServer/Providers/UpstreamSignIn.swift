@@ -89,16 +89,16 @@ struct UpstreamSignIn: Sendable {
         .flatMap(UpstreamAttempt.init), time.now < attempt.expiresAt
     else { throw .noAttempt }
     let backend = endpoints.backend
-    let answer = try await UpstreamError.mapping { () async throws(SessionError) in
+    let body = try await UpstreamError.mapping { () async throws(SessionError) in
       let flow = try await backend.begin(redirectURI: redirectURI, hints: [:], memory: attempt.memory)
       return try await backend.tokens(of: flow, with: Secret(redirectURI + "?" + query))
     }
     var user =
       if let mapping = provider.userInfo {
-        try await self.user(accessToken: answer.access_token, mapping, backend)
-      } else { try await self.user(answer, nonce: attempt.memory.nonce ?? "", backend, at: time) }
+        try await self.user(accessToken: body.access_token, mapping, backend)
+      } else { try await self.user(body, nonce: attempt.memory.nonce ?? "", backend, at: time) }
     user.askedAt = attempt.askedAt
-    return UpstreamOutcome(user: user, context: attempt.context, idToken: answer.id_token.map { Secret($0) })
+    return UpstreamOutcome(user: user, context: attempt.context, idToken: body.id_token.map { Secret($0) })
   }
 
   /// Returns the user of an ID token that an app got itself.
@@ -153,15 +153,15 @@ extension UpstreamAttempt {
 extension UpstreamSignIn {
   /// The user of an OpenID provider. An address and a name that the ID token leaves out are asked for.
   func user(
-    _ answer: TokenResponseBody, nonce: String, _ backend: OAuthBackend, at time: ServerClock.Reading
+    _ body: TokenResponseBody, nonce: String, _ backend: OAuthBackend, at time: ServerClock.Reading
   ) async throws(UpstreamError) -> UpstreamUser {
-    guard let token = answer.id_token else { throw .invalid("the response has no ID token") }
+    guard let token = body.id_token else { throw .invalid("the response has no ID token") }
     let claims = try await claims(
       of: Secret(token), for: [provider.clientID], nonce: nonce, as: .plain, backend, at: time)
     var user = UpstreamUser(claims, of: provider)
     guard user.email == nil || user.name == nil, let endpoint = try? await backend.metadata().userInfoEndpoint,
       // The token alone says who the user is, so a failure costs only these two.
-      let response = try? await backend.resource(at: endpoint, with: answer.access_token),
+      let response = try? await backend.resource(at: endpoint, with: body.access_token),
       let json = JSONValue(response.body)
     else { return user }
     // OpenID Connect Core 1.0 section 5.3.2.

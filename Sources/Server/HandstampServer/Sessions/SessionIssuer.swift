@@ -29,7 +29,7 @@ struct SessionIssuer: Sendable {
   }
 
   /// Returns the response to a request that has begun a session. The status is 201 if an account was created.
-  func answer(_ new: NewSession, _ proof: DPoPVerifier.Proof?, status: HTTPResponse.Status = .ok) throws -> Response {
+  func response(_ new: NewSession, _ proof: DPoPVerifier.Proof?, status: HTTPResponse.Status = .ok) throws -> Response {
     if let proof { proofs.use(proof, at: clock.now) }
     return .json(try responses.signedIn(new), status: status)
   }

@@ -94,10 +94,10 @@ function offerPasskeys(button) {
   const stop = new AbortController();
   const offer = async () => {
     if (!await PublicKeyCredential.isConditionalMediationAvailable?.()) return;
-    const answer = await askForOptions(button);
-    if (!answer.ok || stop.signal.aborted) return;
+    const response = await askForOptions(button);
+    if (!response.ok || stop.signal.aborted) return;
     const credential = await navigator.credentials.get({
-      publicKey: requestOptions(await answer.json()), mediation: "conditional", signal: stop.signal,
+      publicKey: requestOptions(await response.json()), mediation: "conditional", signal: stop.signal,
     });
     if (!stop.signal.aborted) submitAs("passkey", button.form, credential);
   };
@@ -115,11 +115,11 @@ async function usePasskey(button) {
   await endOffer();
   try {
     const creates = dataset.passkey === "create";
-    const answer = await askForOptions(button);
+    const response = await askForOptions(button);
     // The proof that the page was shown with has expired.
-    if (answer.status === 403 && creates) return submitAs("unlock", form);
-    if (!answer.ok) throw new Error(answer.statusText);
-    const json = await answer.json();
+    if (response.status === 403 && creates) return submitAs("unlock", form);
+    if (!response.ok) throw new Error(response.statusText);
+    const json = await response.json();
     const credential = creates
       ? await navigator.credentials.create({ publicKey: creationOptions(json) })
       : await navigator.credentials.get({ publicKey: requestOptions(json) });
@@ -194,9 +194,9 @@ function follow(list) {
   }
 
   async function refresh() {
-    const answer = await fetch(list.dataset.fragment, { headers: { "X-Requested-With": "fetch" } });
-    if (answer.status === 401 || answer.redirected) return leave();
-    if (answer.ok) update(list, await answer.text());
+    const response = await fetch(list.dataset.fragment, { headers: { "X-Requested-With": "fetch" } });
+    if (response.status === 401 || response.redirected) return leave();
+    if (response.ok) update(list, await response.text());
   }
 
   function connect() {
@@ -213,7 +213,7 @@ function follow(list) {
     }
     stream.addEventListener("error", () => {
       show(false);
-      // The browser reconnects by itself, but not after an answer other than 200.
+      // The browser reconnects by itself, but not after a response other than 200.
       if (stream.readyState !== EventSource.CLOSED) return;
       refresh().catch(() => {});
       setTimeout(connect, 10_000);

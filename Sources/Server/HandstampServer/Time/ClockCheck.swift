@@ -93,10 +93,10 @@ struct ClockCheck: Sendable, Hashable {
     return expected
   }
 
-  /// Returns the note after `former`; with a shift if the wall clock is right, to be made in the same write and then by
+  /// Returns the note after `previous`; with a shift if the wall clock is right, to be made in the same write and then by
   /// ``settle(by:)``.
-  func note(at instant: Instant, after former: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
-    var note = ClockNote(at: instant.wall, revision: ClockNote.revision(after: former))
+  func note(at instant: Instant, after previous: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
+    var note = ClockNote(at: instant.wall, revision: ClockNote.revision(after: previous))
     note.boot = instant.boot == 0 ? nil : BootMark(id: instant.boot, uptime: instant.uptime)
     guard let doubt else { return (note, nil) }
     if instant.uptime - doubt.steadySince >= ClockCheck.patience { return (note, shift(after: doubt, at: instant)) }

@@ -10,7 +10,7 @@ final class ServerClock: Sendable {
     var check: ClockCheck
     /// The revision of the last note that was read or written.
     var seen: Int64?
-    /// A shift to make again: while it was made, requests in flight still used the former time.
+    /// A shift to make again: while it was made, requests in flight still used the previous time.
     var rest: TimeShift?
 
     mutating func settle(by shift: TimeShift) {
@@ -61,14 +61,14 @@ final class ServerClock: Sendable {
   var now: UnixTime { read().now }
 
   private func judge(_ instant: ClockCheck.Instant) -> Reading {
-    let (former, now, doubt) = state.withLock { state in
-      let former = state.check.doubt
+    let (previous, now, doubt) = state.withLock { state in
+      let previous = state.check.doubt
       let now = state.check.read(instant)
-      return (former, now, state.check.doubt)
+      return (previous, now, state.check.doubt)
     }
-    if let doubt, doubt != former {
+    if let doubt, doubt != previous {
       logDoubt("The clock jumped; ignoring it until it has run steadily for 10 minutes", doubt)
-    } else if doubt == nil, former != nil {
+    } else if doubt == nil, previous != nil {
       logger.notice("The clock is back at the expected time")
     }
     return Reading(now: now, wall: instant.wall, margin: doubt?.margin ?? .zero)
@@ -90,10 +90,10 @@ final class ServerClock: Sendable {
   }
 
   /// Returns the next note, and the shift to make in the same write.
-  func next(after former: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
+  func next(after previous: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
     let instant = instant
     _ = judge(instant)
-    return state.withLock { $0.check.note(at: instant, after: former) }
+    return state.withLock { $0.check.note(at: instant, after: previous) }
   }
 
   /// Records that the note and the shift are now in the store.
@@ -143,9 +143,9 @@ extension SessionServer {
   func checkClock() async throws(RegistryError) -> Bool {
     // Another server may write a note at the same time; then read again.
     for _ in 0..<Registry.attempts {
-      let former = try await registry.clockNote()
-      if try await follow(former) { return true }
-      let (note, shift) = clock.next(after: former)
+      let previous = try await registry.clockNote()
+      if try await follow(previous) { return true }
+      let (note, shift) = clock.next(after: previous)
       guard try await registry.note(note, moving: shift) else { continue }
       clock.noted(note, shift)
       return shift != nil

@@ -49,7 +49,7 @@ public struct SigningKeys: Sendable {
 
   /// Returns these keys with a new one in front, of each kind that they have.
   public func rotated() -> SigningKeys {
-    // Without a new RSA key, the former one goes on signing.
+    // Without a new RSA key, the previous one goes on signing.
     let new = rsa.isEmpty ? nil : JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)
     return SigningKeys([.es256()] + (new.map { [$0] } ?? []) + keys) ?? self
   }

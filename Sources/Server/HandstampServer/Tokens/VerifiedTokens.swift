@@ -11,7 +11,7 @@ final class VerifiedTokens<Claims: Sendable>: Sendable {
     /// The tokens seen since the last turn, and those that were seen in the turn before.
     // By bytes: texts are equal if they are canonically equivalent, and a token must have no second spelling.
     var recent: [[UInt8]: Claims] = [:]
-    var former: [[UInt8]: Claims] = [:]
+    var previous: [[UInt8]: Claims] = [:]
   }
 
   /// How many tokens a turn takes, about 2 KB each.
@@ -24,7 +24,7 @@ final class VerifiedTokens<Claims: Sendable>: Sendable {
   func claims(of token: [UInt8], _ verify: () -> Claims?) -> Claims? {
     let known = content.withLock { content -> Claims? in
       if let claims = content.recent[token] { return claims }
-      guard let claims = content.former[token] else { return nil }
+      guard let claims = content.previous[token] else { return nil }
       insert(token, claims, into: &content)
       return claims
     }
@@ -35,10 +35,10 @@ final class VerifiedTokens<Claims: Sendable>: Sendable {
   }
 
   /// The number of tokens, at most two turns.
-  var count: Int { content.withLock { $0.recent.count + $0.former.count } }
+  var count: Int { content.withLock { $0.recent.count + $0.previous.count } }
 
   private func insert(_ token: [UInt8], _ claims: Claims, into content: inout Content) {
-    if content.recent.count >= size { (content.former, content.recent) = (content.recent, [:]) }
+    if content.recent.count >= size { (content.previous, content.recent) = (content.recent, [:]) }
     content.recent[token] = claims
   }
 }

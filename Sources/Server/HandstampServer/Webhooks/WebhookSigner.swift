@@ -10,8 +10,8 @@ import HandstampSupport
 struct WebhookSigner: Sendable {
   /// How long a receiver may take to answer.
   static let timeout = Duration.seconds(15)
-  /// The most of an answer that is received. Of that, only the error code of a refused token is read.
-  private static let longestAnswer = 1 << 20
+  /// The most of a response that is received. Of that, only the error code of a refused token is read.
+  private static let longestResponse = 1 << 20
 
   private let issuer: String
   private let tokens: TokenSigners
@@ -58,7 +58,7 @@ struct WebhookSigner: Sendable {
     }
     return TransportRequest(
       method: "POST", url: url.text, headers: headers + [HeaderField("User-Agent", "Handstamp-Webhooks")], body: body,
-      timeout: WebhookSigner.timeout, maximumResponseSize: WebhookSigner.longestAnswer)
+      timeout: WebhookSigner.timeout, maximumResponseSize: WebhookSigner.longestResponse)
   }
 
   /// One signature of Standard Webhooks 1.0, of the symmetric kind.
@@ -73,17 +73,17 @@ struct WebhookSigner: Sendable {
     Secret("whsec_" + secret.withExposedBytes { Data($0).base64EncodedString() })
   }
 
-  /// Returns why an answer is not one of success; `nil` if it is.
-  static func failure(_ answer: TransportResponse, at now: UnixTime) -> WebhookFailure? {
-    switch answer.status {
+  /// Returns why a response is not one of success; `nil` if it is.
+  static func failure(_ response: TransportResponse, at now: UnixTime) -> WebhookFailure? {
+    switch response.status {
     case 200..<300: return nil
     case 410: return WebhookFailure("it answered 410: it is gone", isGone: true)
-    case 429, 503: return WebhookFailure("it answered \(answer.status)", pause: answer.retryDelay(at: now))
+    case 429, 503: return WebhookFailure("it answered \(response.status)", pause: response.retryDelay(at: now))
     default:
       // RFC 8935 section 2.3. The text of a stranger is shown at terminals.
-      let code = answer.body.count <= 1024 ? JSONValue(answer.body)?["err"]?.string : nil
+      let code = response.body.count <= 1024 ? JSONValue(response.body)?["err"]?.string : nil
       let isWord = code?.utf8.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "_") } ?? false
-      return WebhookFailure("it answered \(answer.status)" + (code.map { isWord ? ": \($0.prefix(64))" : "" } ?? ""))
+      return WebhookFailure("it answered \(response.status)" + (code.map { isWord ? ": \($0.prefix(64))" : "" } ?? ""))
     }
   }
 }

@@ -123,8 +123,8 @@ final class KeyFetcher: Sendable {
   }
 
   private func set(at url: String) async -> (JWKSet, Duration)? {
-    guard let answer = await get(url), let set = JWKSet(answer.body), !set.keys.isEmpty else { return nil }
-    return (set, JWKSet.life(cacheControl: answer.header("Cache-Control")))
+    guard let response = await get(url), let set = JWKSet(response.body), !set.keys.isEmpty else { return nil }
+    return (set, JWKSet.life(cacheControl: response.header("Cache-Control")))
   }
 
   /// The `jwks_uri` of the first metadata document that is the issuer's own (RFC 8414 section 3.3).
@@ -135,7 +135,7 @@ final class KeyFetcher: Sendable {
     for url in [
       "\(origin)/.well-known/oauth-authorization-server\(path)", "\(origin)\(path)/.well-known/openid-configuration",
     ] {
-      guard let answer = await get(url), let json = JSONValue(answer.body), let named = json["issuer"]?.string,
+      guard let response = await get(url), let json = JSONValue(response.body), let named = json["issuer"]?.string,
         issuer.isIssuer(published: named), let keys = json["jwks_uri"]?.string
       else { continue }
       state.withLock { $0.issuer = named }
@@ -146,11 +146,11 @@ final class KeyFetcher: Sendable {
 
   private func get(_ url: String) async -> TransportResponse? {
     guard Origin(url)?.isTrustworthy == true else { return nil }
-    let answer = try? await transport.send(
+    let response = try? await transport.send(
       TransportRequest(
         method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
         maximumResponseSize: JWKSet.longest))
-    return answer?.status == 200 ? answer : nil
+    return response?.status == 200 ? response : nil
   }
 }
 #endif

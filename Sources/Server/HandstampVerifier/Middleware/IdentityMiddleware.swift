@@ -184,14 +184,14 @@ extension Response {
   }
 
   /// The response to a request that a verifier has refused.
-  public init(_ answer: RefusalResponse) {
+  public init(_ response: RefusalResponse) {
     var headers = HTTPFields()
-    for field in answer.headers {
+    for field in response.headers {
       if let name = HTTPField.Name(field.name) { headers.append(HTTPField(name: name, value: field.value)) }
     }
     self.init(
-      status: HTTPResponse.Status(code: answer.status), headers: headers,
-      body: .init(byteBuffer: ByteBuffer(bytes: answer.body)))
+      status: HTTPResponse.Status(code: response.status), headers: headers,
+      body: .init(byteBuffer: ByteBuffer(bytes: response.body)))
   }
 }
 #endif

@@ -11,7 +11,7 @@ struct Introspector: Sendable {
   /// - Throws: `sessionEnded` if the server says that a token which is valid by itself is not active;
   ///   `unavailable` unless it says that this very token is.
   func requireActive(_ token: String, _ identity: TokenIdentity) async throws(AccessError) {
-    let answer = try? await transport.send(
+    let response = try? await transport.send(
       TransportRequest(
         method: "POST", url: url,
         headers: [
@@ -19,7 +19,7 @@ struct Introspector: Sendable {
           HeaderField("Content-Type", "application/x-www-form-urlencoded"),
         ], body: Array("token=\(PercentEncoding.encode(token))".utf8), timeout: .seconds(5),
         maximumResponseSize: 64 << 10))
-    guard let answer, answer.status == 200, let json = JSONValue(answer.body),
+    guard let response, response.status == 200, let json = JSONValue(response.body),
       case .bool(let isActive)? = json["active"]
     else { throw .unavailable(.introspection) }
     guard isActive else { throw .sessionEnded }

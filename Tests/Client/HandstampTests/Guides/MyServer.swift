@@ -14,21 +14,21 @@ struct MyServer: Backend {
     email: String, password: Secret, code: Secret? = nil
   ) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take(by: .password, as: email)  // one sign-in at a time, across all processes
-    let answer = await post("sign-in", ["email": email, "password": password.withExposed { $0 }])
-    if let tokens = answer.tokens { return tokens }
-    if let code = answer.refusal { throw .refused(code: MyServer.known[code] ?? code, detail: nil) }
-    throw .requestFailed(answer.failure, retryAfter: answer.retryAfter)
+    let response = await post("sign-in", ["email": email, "password": password.withExposed { $0 }])
+    if let tokens = response.tokens { return tokens }
+    if let code = response.refusal { throw .refused(code: MyServer.known[code] ?? code, detail: nil) }
+    throw .requestFailed(response.failure, retryAfter: response.retryAfter)
   }
 
   @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
-    let answer = await post("refresh", ["refresh": request.token.secret.withExposed { $0 }])
-    if let tokens = answer.tokens { return .granted(tokens) }
-    return answer.saysTheEnd ? .rejected(.rejected) : .noDecision(answer.failure, retryAfter: answer.retryAfter)
+    let response = await post("refresh", ["refresh": request.token.secret.withExposed { $0 }])
+    if let tokens = response.tokens { return .granted(tokens) }
+    return response.saysTheEnd ? .rejected(.rejected) : .noDecision(response.failure, retryAfter: response.retryAfter)
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
-    let answer = await post("sign-out", ["refresh": handle.secret.withExposed { $0 }])
-    return answer.status == 204 || answer.saysTheEnd ? .ended : .noDecision(answer.failure)
+    let response = await post("sign-out", ["refresh": handle.secret.withExposed { $0 }])
+    return response.status == 204 || response.saysTheEnd ? .ended : .noDecision(response.failure)
   }
 
   /// The codes after which a refresh token is never accepted again.
@@ -36,7 +36,7 @@ struct MyServer: Backend {
   /// Codes for which `Wording` has a text, by this server's.
   private static let known = ["bad_login": "wrong_credentials"]
 
-  private func post(_ path: String, _ fields: [String: String]) async -> Answer {
+  private func post(_ path: String, _ fields: [String: String]) async -> Response {
     // A refresh token must not be sent twice: over a connection of its own, and with a long wait.
     let request = TransportRequest(
       method: "POST", url: url.appending(path: path).absoluteString,
@@ -44,11 +44,11 @@ struct MyServer: Backend {
       body: Array((try? JSONEncoder().encode(fields)) ?? Data()),
       timeout: .seconds(path == "refresh" ? 90 : 20), mayReuseConnection: path != "refresh")
     do throws(TransportError) {
-      return Answer(try await transport.send(request))
-    } catch { return Answer(failure: .network(error)) }
+      return Response(try await transport.send(request))
+    } catch { return Response(failure: .network(error)) }
   }
 
-  private struct Answer {
+  private struct Response {
     var (status, json): (Int, [String: Any]) = (0, [:])
     var failure: RequestError
     var retryAfter: Duration?

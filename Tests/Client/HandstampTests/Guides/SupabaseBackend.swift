@@ -17,28 +17,28 @@ struct SupabaseBackend: Backend {
 
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take(by: .password, as: email)
-    let answer = await post(
+    let response = await post(
       "token?grant_type=password", ["email": Secret(email), "password": password], timeout: .seconds(20))
-    if let tokens = answer.body?.tokens { return tokens }
-    if let code = answer.refusal { throw .refused(code: code, detail: answer.body?.message) }
-    throw .requestFailed(answer.failure, retryAfter: answer.retryAfter)
+    if let tokens = response.body?.tokens { return tokens }
+    if let code = response.refusal { throw .refused(code: code, detail: response.body?.message) }
+    throw .requestFailed(response.failure, retryAfter: response.retryAfter)
   }
 
   @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
     // Longer than a refresh may take: the session cancels it.
-    let answer = await post(
+    let response = await post(
       "token?grant_type=refresh_token", ["refresh_token": request.token.secret], timeout: .seconds(90))
-    if let tokens = answer.body?.tokens { return .granted(tokens) }
-    if let code = answer.refusal, SupabaseBackend.ends.contains(code) { return .rejected(.rejected) }
-    return .noDecision(answer.failure, retryAfter: answer.retryAfter)
+    if let tokens = response.body?.tokens { return .granted(tokens) }
+    if let code = response.refusal, SupabaseBackend.ends.contains(code) { return .rejected(.rejected) }
+    return .noDecision(response.failure, retryAfter: response.retryAfter)
   }
 
   /// A logout needs an access token that has not expired, perhaps days later: the handle is the refresh token, which gets one.
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
-    let answer = await post(
+    let response = await post(
       "token?grant_type=refresh_token", ["refresh_token": handle.secret], timeout: .seconds(90))
-    if let code = answer.refusal, SupabaseBackend.ends.contains(code) { return .ended }
-    guard let tokens = answer.body?.tokens else { return .noDecision(answer.failure) }
+    if let code = response.refusal, SupabaseBackend.ends.contains(code) { return .ended }
+    guard let tokens = response.body?.tokens else { return .noDecision(response.failure) }
     let logout = await post("logout?scope=local", [:], token: tokens.tokens.access, timeout: .seconds(20))
     let hasEnded = logout.status == 204 || logout.refusal == "session_not_found"
     return hasEnded ? .ended : .noDecision(logout.failure)
@@ -53,7 +53,7 @@ struct SupabaseBackend: Backend {
 
   private func post(
     _ path: String, _ fields: [String: Secret], token: AccessToken? = nil, timeout: Duration
-  ) async -> Answer {
+  ) async -> Response {
     let body = fields.mapValues { $0.withExposed { $0 } }
     var headers = [
       HeaderField("apikey", apiKey), HeaderField("Content-Type", "application/json"),
@@ -64,13 +64,13 @@ struct SupabaseBackend: Backend {
       method: "POST", url: "\(project.absoluteString)/auth/v1/\(path)", headers: headers,
       body: Array((try? JSONEncoder().encode(body)) ?? Data()), timeout: timeout, mayReuseConnection: false)
     do throws(TransportError) {
-      return Answer(try await transport.send(request))
+      return Response(try await transport.send(request))
     } catch {
-      return Answer(status: 0, failure: .network(error))
+      return Response(status: 0, failure: .network(error))
     }
   }
 
-  private struct Answer {
+  private struct Response {
     var status: Int
     var body: Body?
     var failure: RequestError

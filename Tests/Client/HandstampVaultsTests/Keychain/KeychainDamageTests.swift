@@ -39,7 +39,7 @@ import Testing
 
   /// An edit fails at each of its calls in turn and at all that follow, as if the program were killed there.
   @Test(arguments: ["begin", "again", "prepare", "advance", "end", "signOut"])
-  func `holds the former or the new session, wherever an edit is interrupted`(name: String) async throws {
+  func `holds the previous or the new session, wherever an edit is interrupted`(name: String) async throws {
     let key = try #require(VaultSamples.key(7))
     let token = RefreshToken("s1-refresh-0")
     let edit: VaultEdit =

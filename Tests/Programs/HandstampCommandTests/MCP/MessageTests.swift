@@ -144,13 +144,13 @@ import Testing
     #expect(fields["Mcp-Method"] == "resources/read" && fields["Mcp-Name"] == "=?base64?ZmlsZTovLy/DpA==?=")
   }
 
-  @Test func `ignores what a former one is told late`() throws {
+  @Test func `ignores what a previous one is told late`() throws {
     var session = try Self.opened()
-    let former = session.generation
+    let previous = session.generation
     session.forget()
     #expect(session.id == nil && session.canReopen && session.isLost)
-    session.began([HeaderField("Mcp-Session-Id", "late")], in: former)
-    session.agreed(on: "late", in: former)
+    session.began([HeaderField("Mcp-Session-Id", "late")], in: previous)
+    session.agreed(on: "late", in: previous)
     #expect(session.id == nil && session.version == nil && session.isLost)
     session.began([HeaderField("Mcp-Session-Id", "s2")], in: session.generation)
     #expect(session.id == "s2" && !session.isLost)

@@ -38,7 +38,7 @@ import Testing
       OAuthRecord(issuer: Self.issuer, client: "agent", scopes: [], resources: resources), of: Self.account)
     guard case .done = await home.vault(of: Self.account).edit(.begin(session)) else { throw Failed() }
     let listed = ListedAccount(id: Self.account, name: "Ada", server: Self.issuer, addedAt: now.wall)
-    _ = try await home.index.edit(.add(listed)).get()
+    _ = try await home.accounts.edit(.add(listed)).get()
   }
 
   private func bridge(_ home: Home, to url: String) throws -> BridgeAccess {

@@ -136,13 +136,13 @@ import Testing
       addedAt: UnixTime(milliseconds: 0))
   }
 
-  private func book(_ accounts: [ListedAccount], active: Int? = nil) async throws -> AccountBook {
+  private func known(_ accounts: [ListedAccount], active: Int? = nil) async throws -> KnownAccounts {
     let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let home = Home(path: folder)
-    for account in accounts { _ = try await home.index.edit(.add(account)).get() }
-    if let active { _ = try await home.index.edit(.activate(accounts[active].id)).get() }
-    return try await AccountBook(of: home)
+    for account in accounts { _ = try await home.accounts.edit(.add(account)).get() }
+    if let active { _ = try await home.accounts.edit(.activate(accounts[active].id)).get() }
+    return try await KnownAccounts(of: home)
   }
 
   @Test func `is a tag first, then an ID, then a name, then the start of an address`() async throws {
@@ -150,30 +150,30 @@ import Testing
       account("1", "ada@example.org", tag: "work"), account("work", "bob@example.org"),
       account("3", "1"), account("4", "work@example.org"),
     ]
-    let book = try await book(all)
-    #expect(try book.account("work").id == all[0].id)
-    #expect(try book.account("1").id == all[0].id, "an ID takes precedence over a name")
-    #expect(try book.account("4").id == all[3].id)
-    #expect(try book.account("BOB@example.org").id == all[1].id)
-    #expect(try book.account("ada").id == all[0].id)
-    #expect(try book.account(all[3].id.rawValue).id == all[3].id)
-    #expect(throws: CommandError.self) { try book.account("exam") }
-    #expect(throws: CommandError.self) { try book.account("Work@") }
+    let known = try await known(all)
+    #expect(try known.account("work").id == all[0].id)
+    #expect(try known.account("1").id == all[0].id, "an ID takes precedence over a name")
+    #expect(try known.account("4").id == all[3].id)
+    #expect(try known.account("BOB@example.org").id == all[1].id)
+    #expect(try known.account("ada").id == all[0].id)
+    #expect(try known.account(all[3].id.rawValue).id == all[3].id)
+    #expect(throws: CommandError.self) { try known.account("exam") }
+    #expect(throws: CommandError.self) { try known.account("Work@") }
   }
 
   @Test func `never means an account without a valid server`() async throws {
     var lost = account("2", "bob@example.org")
     lost.server = "nowhere"
-    let book = try await book([account("1", "ada@example.org"), lost], active: 1)
-    #expect(book.accounts.map(\.name) == ["ada@example.org"] && book.active == nil)
-    #expect(throws: CommandError.self) { try book.account("bob") }
-    #expect(throws: CommandError.self) { try book.account(nil) }
+    let known = try await known([account("1", "ada@example.org"), lost], active: 1)
+    #expect(known.accounts.map(\.name) == ["ada@example.org"] && known.active == nil)
+    #expect(throws: CommandError.self) { try known.account("bob") }
+    #expect(throws: CommandError.self) { try known.account(nil) }
   }
 
   @Test func `defaults to the active account`() async throws {
     let all = [account("1", "ada@example.org"), account("2", "bob@example.org")]
-    #expect(try await book(all, active: 1).account(nil).id == all[1].id)
-    let none = try await book([])
+    #expect(try await known(all, active: 1).account(nil).id == all[1].id)
+    let none = try await known([])
     #expect(throws: CommandError.notSignedIn) { try none.account(nil) }
   }
 }

@@ -41,8 +41,8 @@ import Testing
 
   @Test func `without an RSA key keeps its keys and gets one, once, whoever comes first`() async throws {
     try await inFolder { path in
-      let former = SigningKeys().rotated()
-      try former.pem.withExposed { try write($0, to: path) }
+      let previous = SigningKeys().rotated()
+      try previous.pem.withExposed { try write($0, to: path) }
       // Each opens the lock for itself, as two servers would.
       let seen = try await withThrowingTaskGroup(of: [String].self) { group in
         for _ in 0..<8 { group.addTask { try SigningKeyFile(path: path).keys(needsRSA: true).ids } }
@@ -50,7 +50,7 @@ import Testing
       }
       #expect(seen.count == 1)
       let ids = try #require(seen.first)
-      #expect(ids.prefix(2) == former.ids.prefix(2))
+      #expect(ids.prefix(2) == previous.ids.prefix(2))
       #expect(ids.count == 3)
       #expect(try SigningKeyFile(path: path).keys(needsRSA: true).ids == ids)
     }

@@ -178,7 +178,8 @@ extension Processes {
         try expectRefusal(
           try await stage.run(["login", "--tag", "home"], on: stage.first, expecting: .usage), .usage, naming: "email",
           hint: "handstamp login EMAIL")
-        #expect(try await stage.person(stage.first, "--account", "b") == bob, "a new tag without an address is another's")
+        #expect(
+          try await stage.person(stage.first, "--account", "b") == bob, "a new tag without an address is another's")
         try expectRefusal(
           try await stage.run(["login", bob, "--force"], on: stage.first, input: "wrong\n", expecting: .failure),
           .failure, hint: "try again, or run: handstamp signup")
@@ -223,12 +224,12 @@ extension Processes {
         let outcome = try await stage.run(["logout", "--erase"], on: stage.first)
         #expect(outcome.words.contains("cannot revoke the session at"))
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("no accounts on this device"))
-        #expect(try await stage.first.index.read().get().leaving.count == 1, "its revocation is still pending")
+        #expect(try await stage.first.accounts.read().get().leaving.count == 1, "its revocation is still pending")
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an ended session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
-        #expect(try await stage.first.index.read().get().leaving.isEmpty)
+        #expect(try await stage.first.accounts.read().get().leaving.isEmpty)
       }
     }
 
@@ -241,7 +242,7 @@ extension Processes {
         try await stage.run(["logout", "--erase"], on: stage.first)
         let doctor = try await stage.run(["doctor"], on: stage.first)
         #expect(doctor.out.contains("1 removed account(s) may still have a revocation pending"))
-        let path = "\(stage.first.vaultFolder)/\(FileAccountsIndex.fileName)"
+        let path = "\(stage.first.vaultFolder)/\(FileAccountsStore.fileName)"
         if state == "missing" {
           try FileManager.default.removeItem(atPath: path)
         } else {
@@ -250,12 +251,12 @@ extension Processes {
           try Data(list.utf8).write(to: URL(fileURLWithPath: path))
         }
         _ = try await ProcessFixture.handstamp(["doctor", "--fix"], home: stage.first.path)
-        let rebuilt = try await stage.first.index.read().get()
+        let rebuilt = try await stage.first.accounts.read().get()
         #expect(rebuilt.accounts.isEmpty && rebuilt.leaving.count == 1)
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an ended session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
-        #expect(try await stage.first.index.read().get().leaving.isEmpty)
+        #expect(try await stage.first.accounts.read().get().leaving.isEmpty)
       }
     }
 

@@ -155,7 +155,8 @@ extension Processes {
         try expectRefusal(empty, .failure, naming: "registry.sqlite", hint: "--data")
         try expectRefusal(try await ProcessFixture.handstamp(["admin", "stats"], home: folder), .usage, hint: "--data")
         try expectRefusal(
-          try await ProcessFixture.handstamp(["admin", "stats", "--verbose"], home: folder), .usage, naming: "--verbose",
+          try await ProcessFixture.handstamp(["admin", "stats", "--verbose"], home: folder), .usage,
+          naming: "--verbose",
           hint: "--log-level")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
       }

@@ -92,15 +92,15 @@ extension Processes {
         (self.stage, self.place, self.state, self.other) = (stage, place, state, other)
         folder = "\(stage.folder)/\(number)-\(state)"
         here = "\(folder)/here"
-        let book = try await AccountBook(of: stage.first)
-        first = try #require(book.active)
+        let known = try await KnownAccounts(of: stage.first)
+        first = try #require(known.active)
         var tokens: [String] = []
-        for account in [first, try book.account(other)] {
+        for account in [first, try known.account(other)] {
           guard case .value(let entry) = await stage.first.vault(of: account.id).read() else { continue }
           tokens.append(entry.session?.access?.credential.secret.withExposed { $0 } ?? "")
         }
         self.tokens = tokens
-        ids = try [first, book.account(other)].map(\.idAtServer.rawValue)
+        ids = try [first, known.account(other)].map(\.idAtServer.rawValue)
         try #require(tokens.count == 2)
         try FileManager.default.createDirectory(atPath: here, withIntermediateDirectories: true)
       }

@@ -22,9 +22,9 @@ extension Processes {
         // Git keeps no modes.
         let inside = try FileManager.default.subpathsOfDirectory(atPath: home.path).map { "\(home.path)/\($0)" }
         for path in [home.path] + inside { chmod(path, FileFacts.isFolder(path) ? 0o700 : 0o600) }
-        let book = try await AccountBook(of: home)
-        let (ada, bob) = (try #require(book.active), try book.account("work"))
-        #expect(book.accounts == [bob, ada] && book.settings.server == ada.serverAddress)
+        let known = try await KnownAccounts(of: home)
+        let (ada, bob) = (try #require(known.active), try known.account("work"))
+        #expect(known.accounts == [bob, ada] && known.settings.server == ada.serverAddress)
         #expect(try home.knownDevice() != nil && FolderRules(of: home).all.map(\.account) == [bob.id])
         let session = try await home.vault(of: ada.id).read().entry(for: .ordinary).session
         #expect(session?.refresh != nil && session?.profile?.id == ada.idAtServer)
@@ -43,7 +43,7 @@ extension Processes {
         try await stage.signUp(home, email: "bob@example.org", "--tag", "work")
         try await stage.signUp(home)
         try await stage.run(["refresh"], on: home)
-        let bob = try await AccountBook(of: home).account("work").id
+        let bob = try await KnownAccounts(of: home).account("work").id
         try FolderRules(of: home).set(FolderRules.Rule(folder: "/srv/work", account: bob))
         // The server is not told of it.
         _ = await home.vault(of: bob).edit(.signOut(.signedOut, at: SystemClock().now()))

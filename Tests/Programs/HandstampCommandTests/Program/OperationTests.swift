@@ -27,7 +27,7 @@ extension Processes {
       log(path).components(separatedBy: "\"message\":\"\(message)\"").count - 1
     }
 
-    @Test func `takes over new settings on SIGHUP, and keeps the former ones if they cannot be used`() async throws {
+    @Test func `takes over new settings on SIGHUP, and keeps the previous ones if they cannot be used`() async throws {
       try await ProcessFixture.inFolder { folder in
         let (file, app, lines) = (folder + "/serve.yaml", folder + "/app.json", folder + "/log")
         func write(_ settings: String, _ config: String) throws {

@@ -120,7 +120,7 @@ extension Processes {
     @Test func `is not one of another API's token`() async throws {
       try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        let account = try #require(try await AccountBook(of: stage.first).active)
+        let account = try #require(try await KnownAccounts(of: stage.first).active)
         let session = try await stage.session(of: stage.first).id
         let refusing = ScriptedBackend { _, _, _ in
           .noDecision(.configuration(.init(status: 400, error: "invalid_target")))

@@ -314,11 +314,11 @@ private struct Heard: LogHandler {
   @Test func `with another issuer than the folder was last served with are pointed out once`() async throws {
     try await ProcessFixture.inFolder { folder in
       let (old, new) = ("https://old.example.org", "https://new.example.org")
-      let former = try await settings(["data": folder, "issuer": old])
-      #expect(former.formerIssuer == nil)
+      let previous = try await settings(["data": folder, "issuer": old])
+      #expect(previous.formerIssuer == nil)
       let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-      former.noteIssuer(logger)
-      #expect(!former.warnings.contains { $0.contains(old) })
+      previous.noteIssuer(logger)
+      #expect(!previous.warnings.contains { $0.contains(old) })
       let settings = try await settings(["data": folder, "issuer": new])
       #expect(settings.warnings.contains { $0.contains(old) }, "\(settings.warnings)")
       settings.noteIssuer(logger)

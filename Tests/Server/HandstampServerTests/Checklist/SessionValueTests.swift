@@ -86,10 +86,10 @@ import Testing
       }
       #expect(try await OAuthApp().refresh(app.refresh, at: test).json["error"] == "invalid_grant")
       #expect(try await browser.get("/device").title == "Sign in")
-      let former = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
+      let previous = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
       let unknown = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("eve@example.org"))
-      #expect(former.status == 401)
-      #expect(former.body == unknown.body)
+      #expect(previous.status == 401)
+      #expect(previous.body == unknown.body)
     }
   }
 

@@ -37,10 +37,10 @@ import Testing
 
   @Test func `rotate their keys without refusing a token, and publish no private key`() async throws {
     let clock = TestClock()
-    let former = SigningKeys()
-    let both = former.rotated()
-    let only = try #require(both.without(former.ids[0]))
-    try await run([former, both, only], clock: clock) { servers, _ in
+    let previous = SigningKeys()
+    let both = previous.rotated()
+    let only = try #require(both.without(previous.ids[0]))
+    try await run([previous, both, only], clock: clock) { servers, _ in
       let session = try TestServer.Session(
         try await servers[0].post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org")))
       let new = try TestServer.Session(

@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  @Test func `serves a Unix domain socket, and replaces the one of a former process`() async throws {
+  @Test func `serves a Unix domain socket, and replaces the one of a previous process`() async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "hs-\(UUID().uuidString.prefix(8)).sock").path
     defer { unlink(path) }
     try await TestServer.run { test in
@@ -149,7 +149,7 @@ import Testing
     ("GET", "/health", 200), ("GET", "/nowhere", 404), ("DELETE", "/health", 405), ("POST", "/oauth/token", 400),
     ("GET", "/v1/me", 401), ("GET", "/device", 200), ("GET", "/oauth/authorize", 400),
     ("GET", "/.well-known/oauth-authorization-server", 200), ("HEAD", "/health", 200), ("GET", "//health", 404),
-  ]) func `protects every answer from being taken for another type, or for plain HTTP`(
+  ]) func `protects every response from being taken for another type, or for plain HTTP`(
     method: String, path: String, status: Int
   ) async throws {
     func answer(_ configure: (inout ServerConfiguration) -> Void) async throws -> WireClient.Answer {

@@ -95,9 +95,9 @@ import Testing
     } body: { test in
       let silent = try RawSocket(test.client.base)
       #expect(await silent.receive() == ("", .closed))
-      let former = try RawSocket(test.client.base)
-      former.send(Self.head + "\r\n")
-      let (answer, end) = await former.receive()
+      let previous = try RawSocket(test.client.base)
+      previous.send(Self.head + "\r\n")
+      let (answer, end) = await previous.receive()
       #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2)
       #expect(end == .closed)
       #expect(test.metrics.slowRequests == 0)

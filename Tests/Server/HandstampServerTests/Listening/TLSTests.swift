@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func `that cannot be used leaves the former one in use, until a good one comes`() async throws {
+  @Test func `that cannot be used leaves the previous one in use, until a good one comes`() async throws {
     try await serve { (test, folder) async throws -> Void in
       try FileManager.default.removeItem(atPath: folder + "/fullchain.pem")
       try Data("-----BEGIN CERTIFICATE-----\njunk\n".utf8).write(to: URL(fileURLWithPath: folder + "/fullchain.pem"))

@@ -71,7 +71,7 @@ import Testing
       let thief = Browser(test.client.base)
       thief.cookies[ResponseCookie.session] = planted
       #expect(try await thief.get(path).title == "Sign in")
-      // Signing in again gives another id, and the former one is void.
+      // Signing in again gives another id, and the previous one is void.
       _ = try await browser.press("sign-out", on: page, at: path)
       #expect(browser.cookies[ResponseCookie.session] == nil)
       _ = try await browser.signIn(at: path)

@@ -31,7 +31,7 @@ import Testing
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       _ = try await browser.signIn(at: OAuthApp().page())
-      let former = browser.cookies[ResponseCookie.session]
+      let previous = browser.cookies[ResponseCookie.session]
       test.clock.advance(by: .seconds(60))
       let path = path(wish)
       let page = try await browser.get(path)
@@ -42,7 +42,7 @@ import Testing
       #expect(forced.location == nil)
       let consent = try await signIn(browser, on: page, at: path)
       #expect(consent.page.title.hasPrefix("Allow "))
-      #expect(browser.cookies[ResponseCookie.session] != former)
+      #expect(browser.cookies[ResponseCookie.session] != previous)
       test.clock.advance(by: .seconds(60))
       let back = try await browser.press("allow", on: consent.page, at: consent.path)
       #expect(try await OAuthApp().redeem(back.fields["code"] ?? "", at: test).status == 200)

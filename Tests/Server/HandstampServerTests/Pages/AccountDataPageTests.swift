@@ -149,12 +149,12 @@ import Testing
       #expect(try await browser.press("sign-in", on: data, at: "/account/data", fields).text.contains(again))
       let wrong = try await browser.press("sign-in", on: asked, at: confirm, [("password", "wrong password")])
       #expect(wrong.text.contains("This password is wrong."))
-      let former = browser.cookies[ResponseCookie.session]
+      let previous = browser.cookies[ResponseCookie.session]
       let back = try await browser.press("sign-in", on: asked, at: confirm, [("password", TestServer.password)])
       #expect(back.location == Browser.issuer + confirm, "on to what was asked for")
       let question = try await browser.follow(back)
       #expect(question.title == "Sign out this device?")
-      #expect(browser.cookies[ResponseCookie.session] != former)
+      #expect(browser.cookies[ResponseCookie.session] != previous)
       let ended = try await browser.press("end", on: question, at: path, [("session", phone.id)])
       #expect(ended.text.contains("is signed out."))
       // An action that has no page of its own leads to its page, whose address has no empty query.

@@ -134,8 +134,8 @@ import Testing
       #expect(application.cookies[ResponseCookie.borrowed] == nil)
 
       let own = try await Browser.signedIn(test)
-      let former = try #require(own.cookies[ResponseCookie.session])
-      let before = try #require(try await registry.anyBrowserSession(Secret(former), now: test.clock.now))
+      let previous = try #require(own.cookies[ResponseCookie.session])
+      let before = try #require(try await registry.anyBrowserSession(Secret(previous), now: test.clock.now))
       test.clock.advance(by: .seconds(3600))
       own.cookies[ResponseCookie.borrowed] = cookie
       let asked = try await own.fill("/account/security", "make-codes")

@@ -180,16 +180,16 @@ private struct WebApp {
     }
   }
 
-  @Test func `proves the owner again by signing in, and its former cookie is worthless`() async throws {
+  @Test func `proves the owner again by signing in, and its previous cookie is worthless`() async throws {
     try await run { test, app in
       _ = try await test.signUp()
       let id: String? = try await app.signIn().json["session_id"]
       test.clock.advance(by: .seconds(16 * 60))
       #expect(try await app.call("POST", "/v1/sessions/end-others").json["code"] == "reauthentication_required")
-      let former = app.browser.cookies
+      let previous = app.browser.cookies
       #expect(try await app.signIn().json["session_id"] == id)
       #expect(try await app.call("POST", "/v1/sessions/end-others").status == 200)
-      app.browser.cookies = former
+      app.browser.cookies = previous
       #expect(try await app.call("GET", "/v1/session").json["signed_in"] == false)
     }
   }

@@ -51,7 +51,7 @@ import Testing
     let (note, found) = check.note(at: later, after: ClockNote(at: start, doubtedSince: start, revision: 7))
     let shift = try #require(found)
     #expect(note == ClockNote(at: later.wall, revision: 8))
-    // Requests in flight use the former time for a moment longer.
+    // Requests in flight use the previous time for a moment longer.
     #expect(shift.span == instant(10).wall...instant(640).wall)
     #expect(shift.distance == day * 2)
     for _ in 0..<2 { check.settle(by: shift) }

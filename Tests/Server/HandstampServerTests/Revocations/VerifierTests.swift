@@ -102,10 +102,10 @@ import Testing
     }
   }
 
-  /// The issuer restarts with a new key, and its tokens of the former one are still there; then that key is retired.
+  /// The issuer restarts with a new key, and its tokens of the previous one are still there; then that key is retired.
   @Test func `follows a rotation of keys`() async throws {
-    let former = SigningKeys()
-    let both = former.rotated()
+    let previous = SigningKeys()
+    let both = previous.rotated()
     let uptime = Locked(Duration.seconds(1000))
     let issuer = MovingServer()
     var configuration = VerifierConfiguration(
@@ -113,7 +113,7 @@ import Testing
     configuration.clock = VerifierClock(now: VerifierClock.system.now, uptime: { uptime.withLock { $0 } })
     let verifier = try TokenVerifier(configuration, transport: issuer)
     var (first, second) = ("", "")
-    try await TestServer.run(keys: former) { test async throws in
+    try await TestServer.run(keys: previous) { test async throws in
       issuer.move(to: test.client.base)
       first = try await test.signUp().access
       #expect(await refusal(verifier, first) == nil)
@@ -125,7 +125,7 @@ import Testing
       #expect(await refusal(verifier, second) == nil)
       #expect(await refusal(verifier, first) == nil)
     }
-    let only = try #require(both.without(former.ids[0]))
+    let only = try #require(both.without(previous.ids[0]))
     try await TestServer.run(keys: only) { test async throws in
       issuer.move(to: test.client.base)
       // The verifier asks again when the keys' time is over.

@@ -154,12 +154,12 @@ import Testing
       let browser = Browser(test.client.base)
       let body = #"{"email":"ada@example.org","password":"\#(TestServer.password)"}"#
       func signIn() async throws -> [String: String] {
-        let former = browser.cookies
+        let previous = browser.cookies
         let answer = try await browser.send(
           "POST", "/v1/session",
           headers: ["Origin": "https://app.example.org", "Content-Type": "application/json"], body: body)
         #expect(answer.status == 200)
-        defer { browser.cookies = former }
+        defer { browser.cookies = previous }
         return browser.cookies
       }
       func isSignedIn() async throws -> Bool {

@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `from the same device again replaces its former session with its first use`() async throws {
+  @Test func `from the same device again replaces its previous session with its first use`() async throws {
     try await TestServer.run { test in
       let first = try await test.signUp(device: "phone")
       #expect(try await test.client.get("/v1/me", token: first.access).status == 200)

@@ -76,7 +76,7 @@ struct MortalTransport: Transport {
 final class MortalDevice: Sendable {
   let number: Int
   let vault = MemoryVault()
-  /// The former place of the token.
+  /// The earlier place of the token.
   let old: Locked<String?>
   /// Why the last launch failed.
   let why = Locked<SessionError?>(nil)

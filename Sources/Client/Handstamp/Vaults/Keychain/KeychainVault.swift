@@ -160,17 +160,17 @@ extension KeychainVault {
 
   /// Updates the item, or adds it if missing.
   ///
-  /// - Parameter former: The stored items. Their protection is never weakened, unless this write `begins` a session.
+  /// - Parameter previous: The stored items. Their protection is never weakened, unless this write `begins` a session.
   func write(
-    _ entry: VaultEntry, to key: KeychainKey, class wanted: StorageClass, former: [KeychainItem], begins: Bool
+    _ entry: VaultEntry, to key: KeychainKey, class wanted: StorageClass, previous: [KeychainItem], begins: Bool
   ) throws(VaultError) {
     var data = KeychainFormat.encode(entry, account: account)
     defer { wipe(&data) }
     let level =
       begins
       ? wanted.accessibility
-      : former.compactMap(\.accessibility).reduce(wanted.accessibility) { $0.joined(with: $1) }
-    let isKept = !former.isEmpty && former.allSatisfy { $0.accessibility == level }
+      : previous.compactMap(\.accessibility).reduce(wanted.accessibility) { $0.joined(with: $1) }
+    let isKept = !previous.isEmpty && previous.allSatisfy { $0.accessibility == level }
     let change = KeychainChange(data: data, accessibility: isKept ? nil : level)
     var status = keychain.update(key, group: accessGroup, with: change)
     if status == .itemNotFound {
@@ -234,9 +234,9 @@ extension KeychainVault {
     let own = found.items.filter { $0.group == accessGroup }
     guard own.count < found.items.count else { return found }
     var entry = found.entry
-    // Only an item of the former group is left, which could not be removed.
+    // Only an item of the previous group is left, which could not be removed.
     if let item = own.first, let here = try? KeychainFormat.decode(item.data, account: account), here == entry {
-      removeFormer(found.items)
+      removePrevious(found.items)
       return found
     }
     entry.revision += 1
@@ -256,34 +256,34 @@ extension KeychainVault {
     if found.entry.session?.id != new.session?.id || new.session?.access == nil { try remove(accessKey) }
     do throws(VaultError) {
       let here = found.items.filter { accessGroup == nil || $0.group == accessGroup }
-      try self.write(new, to: refreshKey, class: refreshClass, former: here, begins: write == .begin)
+      try self.write(new, to: refreshKey, class: refreshClass, previous: here, begins: write == .begin)
     } catch {
       // The tombstone needs space. If there is none, the secrets are removed anyway, which may free enough.
       guard write.endsSession, error != .locked, (try? remove(refreshKey)) != nil else { throw error }
       do throws(VaultError) {
-        try self.write(new, to: refreshKey, class: refreshClass, former: [], begins: true)
+        try self.write(new, to: refreshKey, class: refreshClass, previous: [], begins: true)
       } catch {
         throw error.adding("nothing is stored any more, not even the session's end")
       }
     }
-    let former = removeFormer(found.items)
+    let previous = removePrevious(found.items)
     guard let session = new.session, session.access != nil else { return }
-    if session.access == found.entry.session?.access, former.isEmpty { return }
+    if session.access == found.entry.session?.access, previous.isEmpty { return }
     // Failures are ignored: the copy may lag, and the authoritative item is stored.
     try? self.write(
       VaultEntry(revision: new.revision, session: session.withAccessOnly), to: accessKey, class: .accessToken,
-      former: [], begins: true)
+      previous: [], begins: true)
   }
 
-  /// After a move to another access group, items in the former group have an older revision.
+  /// After a move to another access group, items in the previous group have an older revision.
   @discardableResult
-  private func removeFormer(_ items: [KeychainItem]) -> Set<String> {
-    let former = Set(items.compactMap(\.group)).filter { accessGroup != nil && $0 != accessGroup }
-    for group in former.sorted() {
+  private func removePrevious(_ items: [KeychainItem]) -> Set<String> {
+    let previous = Set(items.compactMap(\.group)).filter { accessGroup != nil && $0 != accessGroup }
+    for group in previous.sorted() {
       try? remove(accessKey, group: group)
       try? remove(refreshKey, group: group)
     }
-    return former
+    return previous
   }
 
   /// Renames the broken item to the first free name.

@@ -35,9 +35,9 @@ extension Vault where Self == SealedFileVault {
 }
 #endif
 
-extension AccountsIndex where Self == FileAccountsIndex {
+extension AccountsStore where Self == FileAccountsStore {
   /// The list of accounts of the program `name`, beside its vaults.
-  package static func platform(_ name: String) -> FileAccountsIndex {
-    FileAccountsIndex(folder: ProgramFolder(name)?.vaults ?? "")
+  package static func platform(_ name: String) -> FileAccountsStore {
+    FileAccountsStore(folder: ProgramFolder(name)?.vaults ?? "")
   }
 }

@@ -67,9 +67,9 @@ struct VaultFolder: Sendable {
   /// Records that there is data in `folder`.
   func confirm(_ folder: PosixFile) throws(VaultError) {
     let place = try folder.status().place
-    let former = seen.withLock { exchange(&$0, with: place) }
+    let previous = seen.withLock { exchange(&$0, with: place) }
     // Failures are ignored: then a later process does not know.
-    if former == nil, let note, !isNoted { _ = try? PosixFile.folder(note.folder)?.openOrCreate(note.name) }
+    if previous == nil, let note, !isNoted { _ = try? PosixFile.folder(note.folder)?.openOrCreate(note.name) }
   }
 
   private var isNoted: Bool {

@@ -57,7 +57,7 @@ package struct VaultKeyPlace: Sendable {
   ///   - name: One line.
   ///   - given: The store, if it is not the one that the name stands for.
   ///   - onlyNew: Whether to refuse if there is a key, or a vault that needs one.
-  /// - Returns: Why a copy remains in a former place, which the note then names; `nil` if none remains.
+  /// - Returns: Why a copy remains in an earlier place, which the note then names; `nil` if none remains.
   /// - Throws: The errors of the stores; ``VaultError/unavailable(_:)`` if the key has been moved in the meantime. The key
   ///   is then where the note says.
   @concurrent package func move(

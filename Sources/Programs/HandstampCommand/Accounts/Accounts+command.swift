@@ -3,14 +3,14 @@ import Handstamp
 import HandstampCommandLine
 
 /// The accounts of an installation, with their sessions: every command that changes the list does so through it.
-typealias AccountList = Handstamp.Accounts<Void>
+typealias Accounts = Handstamp.Accounts<Void>
 
-extension AccountList {
+extension Accounts {
   /// Reads and opens nothing yet. An account's ID begins with its server, so that no server can name another one's account.
   ///
   /// - Parameter clients: Sessions that are open already; others are opened when needed.
   convenience init(of home: Home, with clients: [AccountClient] = []) {
-    self.init(index: home.index, observesChanges: false, qualifiesIDs: true) { id throws(SessionError) in
+    self.init(store: home.accounts, observesChanges: false, qualifiesIDs: true) { id throws(SessionError) in
       if let client = clients.first(where: { $0.account.id == id }) { return client.session }
       guard let account = ListedAccount(of: id) else { throw .storage(.unavailable("\(id) names no server")) }
       do throws(CommandError) { return try AccountClient(home: home, account: account).session } catch {

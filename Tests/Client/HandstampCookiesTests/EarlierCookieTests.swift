@@ -75,12 +75,12 @@ private func cookie(
 
   private func controller(movesIn: Bool = true) -> SessionController {
     let backend = backend
-    let former = FormerPlace.tokens {
-      backend.formerSession()
+    let earlier = EarlierPlace.tokens {
+      backend.earlierSession()
     } remove: {
-      backend.removeFormerSession()
+      backend.removeEarlierSession()
     }
-    return SessionController(backend: backend, vault: vault, formerly: movesIn ? [former] : [], clock: clock)
+    return SessionController(backend: backend, vault: vault, earlier: movesIn ? [earlier] : [], clock: clock)
   }
 
   private func page(_ controller: SessionController) async throws -> String {
@@ -137,24 +137,24 @@ private func cookie(
 
   @Test func `is none without the login cookie, with a guest's, or with one that has expired`() throws {
     defer { clear() }
-    #expect(backend.formerSession() == nil)
+    #expect(backend.earlierSession() == nil)
     try set("bbstyle", "2", at: host, expires: year)
     try set("bbuserid", "u7", at: "other." + domain, expires: year)
-    #expect(backend.formerSession() == nil)
+    #expect(backend.earlierSession() == nil)
     try set("bbuserid", "0", at: host, expires: year)
-    #expect(backend.formerSession() == nil)
+    #expect(backend.earlierSession() == nil)
     try set("bbuserid", "u7", at: host, expires: year)
-    #expect(backend.formerSession() != nil)
+    #expect(backend.earlierSession() != nil)
     clock.advance(by: .seconds(31_536_000))
-    #expect(backend.formerSession() == nil)
+    #expect(backend.earlierSession() == nil)
   }
 
   @Test func `is the same one however often it is read`() throws {
     defer { clear() }
     try set("bbuserid", "u7", at: host, expires: year)
-    let first = backend.formerSession()
+    let first = backend.earlierSession()
     clock.advance(by: .seconds(60))
-    #expect(first != nil && backend.formerSession() == first)
+    #expect(first != nil && backend.earlierSession() == first)
   }
 }
 

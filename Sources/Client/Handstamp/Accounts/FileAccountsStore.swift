@@ -12,7 +12,7 @@ import HandstampSupport
 /// Every edit replaces the file atomically, under the lock of the vaults' folder, and is durable on return. An
 /// unreadable list is ``VaultError/corrupt``; the next edit renames it before taking its place. A list written by
 /// another version is ``VaultError/newerFormat(_:)`` and is left untouched.
-package struct FileAccountsIndex: AccountsIndex {
+package struct FileAccountsStore: AccountsStore {
   /// The absolute path of the vaults' folder.
   package var folder: String { place.path }
   private let place: VaultFolder
@@ -20,7 +20,7 @@ package struct FileAccountsIndex: AccountsIndex {
   package static let fileName = name
   private static let sizeLimit = 8 << 20
 
-  /// Creates the index. Nothing is read or created until first use.
+  /// Creates the store. Nothing is read or created until first use.
   package init(folder: String) { place = VaultFolder(folder) }
 
   @concurrent package func read() async -> Result<AccountsList, VaultError> {
@@ -47,7 +47,7 @@ package struct FileAccountsIndex: AccountsIndex {
     try await place.flight("accounts\(VaultFiles.signInEnding)", within: limit)
   }
 
-  package func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsIndex.name, in: folder) }
+  package func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsStore.name, in: folder) }
 
   private func apply(_ edit: AccountsEdit, in folder: PosixFile) throws(VaultError) -> AccountsList {
     let found: AccountsList
@@ -62,11 +62,11 @@ package struct FileAccountsIndex: AccountsIndex {
       try folder.sync(attempt: "syncing the vault's folder")
       return found
     }
-    guard let bytes = try? FileAccountsIndex.encoder.encode(Content(new)) else {
+    guard let bytes = try? FileAccountsStore.encoder.encode(Content(new)) else {
       throw .unavailable("the list of accounts cannot be written")
     }
     try folder.replace(
-      FileAccountsIndex.name, with: Array(bytes), partial: VaultFiles.newPartial(), content: "the list of accounts"
+      FileAccountsStore.name, with: Array(bytes), partial: VaultFiles.newPartial(), content: "the list of accounts"
     ) { () throws(VaultError) in
       if isBroken { try setAside(in: folder) }
     }
@@ -76,17 +76,17 @@ package struct FileAccountsIndex: AccountsIndex {
   }
 
   private func load(in folder: PosixFile) throws(VaultError) -> AccountsList? {
-    guard let file = try folder.open(FileAccountsIndex.name, flags: O_RDONLY) else {
-      try place.confirmAbsence(in: folder, trace: FileAccountsIndex.name, count: -1)
+    guard let file = try folder.open(FileAccountsStore.name, flags: O_RDONLY) else {
+      try place.confirmAbsence(in: folder, trace: FileAccountsStore.name, count: -1)
       return nil
     }
     try place.confirm(folder)
     guard try file.status().isRegular else { throw .unavailable("the list of accounts is not a regular file") }
-    let bytes = try file.readAll(limit: FileAccountsIndex.sizeLimit)
-    guard bytes.count <= FileAccountsIndex.sizeLimit else { throw .corrupt }
+    let bytes = try file.readAll(limit: FileAccountsStore.sizeLimit)
+    guard bytes.count <= FileAccountsStore.sizeLimit else { throw .corrupt }
     let content = try? JSONDecoder().decode(Content.self, from: Data(bytes))
     guard let content, content.version == 1 else {
-      guard FileAccountsIndex.isOtherFormat(bytes) else { throw .corrupt }
+      guard FileAccountsStore.isOtherFormat(bytes) else { throw .corrupt }
       throw .newerFormat("another version of the program wrote the list of accounts")
     }
     return AccountsList(
@@ -96,7 +96,7 @@ package struct FileAccountsIndex: AccountsIndex {
 
   private func setAside(in folder: PosixFile) throws(VaultError) {
     var number = 1
-    while try !folder.link(FileAccountsIndex.name, as: "\(FileAccountsIndex.name).corrupt-\(number)") { number += 1 }
+    while try !folder.link(FileAccountsStore.name, as: "\(FileAccountsStore.name).corrupt-\(number)") { number += 1 }
   }
 
   private static var encoder: JSONEncoder {

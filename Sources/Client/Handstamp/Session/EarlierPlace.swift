@@ -6,18 +6,18 @@ import HandstampSupport
 /// nothing stays behind.
 ///
 /// ```swift
-/// SessionManager(server: url, formerly: [.vault(.sealedFile("hello")), .server("https://old.example.org")])
+/// SessionManager(server: url, earlier: [.vault(.sealedFile("hello")), .server("https://old.example.org")])
 /// ```
 ///
 /// A move is repeated until it is complete, also after a crash at any point; until then the session is in one of the two places. While
-/// the former place is locked or cannot be read and the vault holds no session, the vault reports that trouble: it is not known whether
+/// the earlier place is locked or cannot be read and the vault holds no session, the vault reports that trouble: it is not known whether
 /// a user is signed in. Of two sessions, the one that began later goes on, and the other one is revoked. Leave the line in the
 /// program for as long as an earlier version may be updated.
-public struct FormerPlace: Sendable {
+public struct EarlierPlace: Sendable {
   package enum Kind: Sendable {
     case server(String)
     case vault(any Vault)
-    case accounts(any AccountsIndex, vault: @Sendable (AccountID) -> any Vault)
+    case accounts(any AccountsStore, vault: @Sendable (AccountID) -> any Vault)
     case tokens(
       read: @Sendable () async throws -> TokenResponse?, remove: @Sendable () async throws -> Void)
   }
@@ -27,10 +27,10 @@ public struct FormerPlace: Sendable {
 
   /// Another URL of the same server, by which sessions were begun: they go on at the new one. Without this line, a session of
   /// another URL is ``VaultError/otherServer(_:)``, and its tokens are not sent.
-  public static func server(_ url: String) -> FormerPlace { FormerPlace(kind: .server(url)) }
+  public static func server(_ url: String) -> EarlierPlace { EarlierPlace(kind: .server(url)) }
 
   /// Another vault, such as one with another name, without an access group, or a file instead of the keychain.
-  public static func vault(_ vault: any Vault) -> FormerPlace { FormerPlace(kind: .vault(vault)) }
+  public static func vault(_ vault: any Vault) -> EarlierPlace { EarlierPlace(kind: .vault(vault)) }
 
   /// The list of `Accounts` of the program `name`, for a session that is not one of `Accounts`: the session of the active account
   /// moves, or of the only one; those of the other accounts are revoked.
@@ -38,9 +38,9 @@ public struct FormerPlace: Sendable {
   /// - Parameter vault: the vault of an account, as it was passed to `Accounts`; `nil` for the platform's usual one.
   public static func accounts(
     of name: String, vault: (@Sendable (AccountID) -> any Vault)? = nil
-  ) -> FormerPlace {
-    FormerPlace(
-      kind: .accounts(FileAccountsIndex.platform(name), vault: vault ?? { .standard(name, account: $0) }))
+  ) -> EarlierPlace {
+    EarlierPlace(
+      kind: .accounts(FileAccountsStore.platform(name), vault: vault ?? { .standard(name, account: $0) }))
   }
 
   /// Tokens that the app stored itself.
@@ -53,8 +53,8 @@ public struct FormerPlace: Sendable {
   ///   - remove: Removes them, once the vault holds them.
   public static func tokens(
     read: @escaping @Sendable () async throws -> TokenResponse?, remove: @escaping @Sendable () async throws -> Void
-  ) -> FormerPlace {
-    FormerPlace(kind: .tokens(read: read, remove: remove))
+  ) -> EarlierPlace {
+    EarlierPlace(kind: .tokens(read: read, remove: remove))
   }
 }
 
@@ -75,12 +75,12 @@ extension TokenResponse {
   }
 }
 
-extension FormerPlace {
-  /// The former URL of the server, for one that is no place.
+extension EarlierPlace {
+  /// The earlier URL of the server, for one that is no place.
   var serverName: String? { if case .server(let name) = kind { name } else { nil } }
 }
 
-extension [FormerPlace] {
+extension [EarlierPlace] {
   /// Whether a session of `issuer` is, or may be, one of the server with these abilities.
   func mayBelong(_ issuer: String?, to abilities: BackendAbilities) -> Bool {
     guard let issuer, let own = abilities.issuer else { return true }

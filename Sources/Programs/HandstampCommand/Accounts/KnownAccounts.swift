@@ -2,8 +2,8 @@
 import Handstamp
 import HandstampCommandLine
 
-/// A snapshot of the accounts of an installation, for choosing one. ``AccountList`` changes the list.
-struct AccountBook: Sendable {
+/// A snapshot of the accounts of an installation, for choosing one. ``Accounts`` changes the list.
+struct KnownAccounts: Sendable {
   let home: Home
   let settings: Settings
   /// As it is stored, also with accounts that have no valid server.
@@ -17,7 +17,7 @@ struct AccountBook: Sendable {
     // Damaged settings are reported by every command, and not only by the sign-in that needs them.
     settings = try home.settings()
     do throws(VaultError) {
-      stored = try await home.index.read().get()
+      stored = try await home.accounts.read().get()
     } catch { throw CommandError(list: error) }
     var list = stored
     list.accounts.removeAll { !$0.isUsable }

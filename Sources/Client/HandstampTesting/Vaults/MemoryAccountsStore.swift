@@ -2,7 +2,7 @@ public import HandstampCore
 import HandstampSupport
 
 /// A list of accounts in memory, for tests and previews. Share it to simulate several processes.
-public final class MemoryAccountsIndex: AccountsIndex {
+public final class MemoryAccountsStore: AccountsStore {
   private let list: Locked<AccountsList>
   private let listeners = Multicast<Void>(buffering: .bufferingNewest(1))
 

@@ -45,7 +45,7 @@ extension AccountsList {
   }
 }
 
-/// A change of the list, as a value: every index applies the same rules, inside its own lock.
+/// A change of the list, as a value: every store applies the same rules, inside its own lock.
 public enum AccountsEdit: Sendable, Hashable {
   /// The write-ahead of a sign-in whose account is unknown until the exchange: stores its key, unless one for the same purpose is
   /// stored that is not `insteadOf`.
@@ -65,7 +65,7 @@ public enum AccountsEdit: Sendable, Hashable {
 }
 
 /// Stores the list of accounts, shared by several processes.
-public protocol AccountsIndex: Sendable {
+public protocol AccountsStore: Sendable {
   /// Returns the stored list.
   @concurrent func read() async -> Result<AccountsList, VaultError>
 
