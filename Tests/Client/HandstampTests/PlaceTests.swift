@@ -152,12 +152,12 @@ final class DyingVault: Vault {
     let fixture = try Fixture()
     func open(_ name: String, earlier: String) -> SessionController {
       SessionController(
-        backend: RenamedServer(fixture.server, name), vault: fixture.vault, earlier: [.server(previous)],
+        backend: RenamedServer(fixture.server, name), vault: fixture.vault, earlier: [.server(earlier)],
         policy: Self.policy, clock: fixture.clock)
     }
     let (old, new) = ("https://a.example.org", "https://new.example.org")
-    let (previous, app) = (open(old, earlier: new), open(new, earlier: old))
-    for program in [previous, app, previous, app] {
+    let (second, app) = (open(old, earlier: new), open(new, earlier: old))
+    for program in [second, app, second, app] {
       let id = try await program.signIn { try await fixture.server.signIn("ada") }.id
       guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
       #expect(entry.session?.id == id)
