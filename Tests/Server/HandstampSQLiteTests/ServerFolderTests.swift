@@ -208,7 +208,7 @@ import Testing
     let refused = refusal(folder.server)
     #expect(refused == .keyFileInvalid(path: keys, "it is not a key file of format 1"))
     // It cannot work for a file that is damaged.
-    #expect(refused?.hint.contains("or if another version wrote it, run with that one: handstamp-server admin") == true)
+    #expect(refused?.hint.contains("or if another version wrote it, run with that one: handstamp admin export") == true)
   }
 
   @Test func `with a key file in a newer format or with unusable keys is refused`() async throws {

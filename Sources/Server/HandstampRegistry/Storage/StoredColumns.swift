@@ -86,9 +86,18 @@ package struct StoredColumns<Source: ColumnSource> {
     }
   }
 
-  package mutating func integer() throws(DescribedError) -> Int64 { try present(try optionalInteger()) }
-  package mutating func text() throws(DescribedError) -> String { try present(try optionalText()) }
-  package mutating func bytes() throws(DescribedError) -> [UInt8] { try present(try optionalBytes()) }
+  package mutating func integer() throws(DescribedError) -> Int64 {
+    let value = try optionalInteger()
+    return try present(value)
+  }
+  package mutating func text() throws(DescribedError) -> String {
+    let value = try optionalText()
+    return try present(value)
+  }
+  package mutating func bytes() throws(DescribedError) -> [UInt8] {
+    let value = try optionalBytes()
+    return try present(value)
+  }
 
   package mutating func time() throws(DescribedError) -> UnixTime { UnixTime(milliseconds: try integer()) }
   package mutating func optionalTime() throws(DescribedError) -> UnixTime? {
@@ -106,6 +115,7 @@ package struct StoredColumns<Source: ColumnSource> {
     return word
   }
 
+  /// Call this after the column is read: the error names the one that was read last.
   private func present<Value>(_ value: Value?) throws(DescribedError) -> Value {
     guard let value else { throw unreadable }
     return value
