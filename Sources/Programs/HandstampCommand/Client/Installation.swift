@@ -63,8 +63,8 @@ extension SessionCommand {
     await client?.controller.flushAuditLog()
   }
 
-  /// Returns the list as this command first read it; `nil` if it cannot be read. Damaged settings, which refuse the book, keep no
-  /// revocation from being delivered.
+  /// Returns the list as this command first read it; `nil` if it cannot be read. Damaged settings, with which ``KnownAccounts`` cannot
+  /// be read, keep no revocation from being delivered.
   private func stored(in home: Home) async -> AccountsList? {
     if let read { return read.stored }
     return try? await home.accounts.read().get()
