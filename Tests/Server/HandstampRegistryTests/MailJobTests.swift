@@ -154,6 +154,54 @@ extension Registry {
     #expect(left?.payload == item.payload && left?.dueAt == after(.seconds(3600)))
   }
 
+  @Test func `is in the language of the account that it is about, whoever asked for it`() async throws {
+    let world = try await World()
+    var registry = world.registry
+    registry.notices = [.emailChange]
+    func reading(_ locale: String, _ account: AccountRecord) async throws -> AccountRecord {
+      var changed = account
+      changed.locale = LanguageTag(rawValue: locale)
+      return try await world.registry.update(changed)
+    }
+    /// The language of the next mail, and the token of one that changes an address.
+    func written() async throws -> (language: String?, token: OneTimeToken?) {
+      let mail = try #require(try await claim(world.registry))
+      let (sent, letter) = try #require(
+        try await world.registry.write(mail, leasedUntil: after(.seconds(9)), now: start))
+      try await world.registry.finish(sent, interval: .seconds(60), now: start)
+      guard case .emailChange(let token) = letter?.content else { return (letter?.language, nil) }
+      return (letter?.language, token)
+    }
+    let ada = try await reading("de", world.ada)
+    let guest = try await reading(
+      "fr", try await registry.openAccount(email: nil, username: "", passwordHash: nil, now: start))
+    let (known, new) = (try email("ada@example.org"), try email("eve@example.org"))
+    for (job, language) in [
+      (.reset(known), "de, en;q=0.5"), (.ownerProof(known, isRecovery: false), "de, en;q=0.5"),
+      (.ownerProof(known, isRecovery: true), "de, en;q=0.5"), (.confirmation(known, username: "A"), "de, en;q=0.5"),
+      (.confirmation(known, username: "A", guest: guest.id), "de, en;q=0.5"),
+      (MailJob(kind: .emailChange, email: known, account: guest.id), "de, en;q=0.5"),
+      (.confirmation(new, username: "E", guest: guest.id), "fr, en;q=0.5"), (.confirmation(new, username: "E"), "en"),
+      (MailJob(kind: .test, email: known), "en"),
+    ] as [(MailJob, String)] {
+      var asked = job
+      asked.language = "en"
+      try await post(asked, registry)
+      #expect(try await written().language == language, "\(job.kind), \(language)")
+    }
+    let browser = try await registry.beginBrowserSession(by: .password(of: ada), on: .browser("b"), now: start)
+    try await registry.beginEmailChange(of: ada, to: new, now: start)
+    let both = [try await written(), try await written()]
+    #expect(both.allSatisfy { $0.language == "de" })
+    let token = try #require(both.compactMap(\.token).first)
+    let user = try #require(try await registry.browserSession(browser.cookie, now: start))
+    _ = try await registry.completeEmailChange(with: token, by: user, now: start)
+    // To the former address, which another account may have by now.
+    _ = try await reading(
+      "it", try await registry.openAccount(email: known, username: "", passwordHash: nil, now: start))
+    #expect(try await written().language == "de")
+  }
+
   @Test func `has no letter for an account of another provider, a closed one, or a guest whose account is gone`()
     async throws
   {

@@ -21,8 +21,7 @@ extension Registry {
     let wish = StoredItem(
       id: StoredItemID(.emailChange, account.id.rawValue), kind: .emailChange, subject: account.id.rawValue,
       payload: email.typed, createdAt: now, expiresAt: now.advanced(by: OneTimeTokenLimits.confirmation))
-    var job = MailJob(kind: .emailChange, email: email, language: actor.language)
-    job.account = account.id
+    let job = MailJob(kind: .emailChange, email: email, account: account.id, language: actor.language)
     let key = email.normalized + " " + String(random(), radix: 36)
     try await writeIfUnchanged(
       (session.map { [.expectSession($0)] } ?? []) + [
@@ -91,8 +90,8 @@ extension Registry {
       // Codes for a new password were mailed to the previous address.
       changes += TakeBack.pending.changes(of: owner) + GuessSubject.forgetting(account)
       if let previous = account.email, notices.contains(.emailChange) {
-        var job = MailJob(kind: .emailChanged, email: previous, language: actor.language)
-        job.name = email.typed
+        let job = MailJob(
+          kind: .emailChanged, email: previous, account: owner, name: email.typed, language: actor.language)
         let key = previous.normalized + " " + String(random(), radix: 36)
         changes.append(.putItem(job.item(key: key, delay: .zero, now: now)))
       }

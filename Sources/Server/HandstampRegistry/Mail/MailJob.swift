@@ -50,7 +50,7 @@ package struct MailJob: StoredJob {
   package let kind: Kind
   /// The address as it was typed; `nil` if the mail goes to that of ``account``.
   package var email: EmailAddress?
-  /// The guest of an upgrade, or the account of a notice.
+  /// The guest of an upgrade, or the account that a notice, an invitation or a change of the address is about.
   package var account: AccountID?
   /// The display name of a new account, or the ``NoticedName`` of a notice, with its client.
   package var name = ""
@@ -132,6 +132,11 @@ package struct Letter: Sendable, Hashable {
 
   package let to: EmailAddress
   package let content: Content
-  /// `nil` if it is not known.
+  /// Those to write in, as in `Accept-Language`; `nil` if none is known.
   package var language: String?
+
+  /// - Parameter account: the one that the letter is about, whose owner may have chosen a language; `nil` for none.
+  init(to: EmailAddress, content: Content, about account: AccountRecord?) {
+    (self.to, self.content, language) = (to, content, account?.locale?.rawValue)
+  }
 }

@@ -21,7 +21,8 @@ extension Registry {
     _ mail: ClaimedMail, leasedUntil lease: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> (mail: ClaimedMail, letter: Letter?)? {
     var decision = try await letter(for: mail, now: now)
-    decision.value?.language = try await language(of: mail.job, now: now)
+    let chosen = decision.value?.language
+    decision.value?.language = try await language(of: mail.job, chosen: chosen, now: now)
     do throws(RegistryError) {
       guard let mail = try await change(mail, with: decision.changes, { $0.dueAt = lease }) else { return nil }
       return (mail, decision.value)
@@ -39,7 +40,7 @@ extension Registry {
     guard let address = job.email else {
       guard let notice = job.kind.notice, let email = named?.email else { return Decision(nil) }
       let name = NoticedName(text: job.name, client: job.client)
-      return Decision(Letter(to: email, content: .notice(notice, name, at: mail.createdAt)))
+      return Decision(Letter(to: email, content: .notice(notice, name, at: mail.createdAt), about: named))
     }
     let account = try await account(email: address)
     switch job.kind {
@@ -49,35 +50,37 @@ extension Registry {
       guard let account, account.closedAt == nil, account.mayReset(with: passkeys, at: now), let email = account.email
       else { return Decision(nil) }
       let (token, change) = resetToken(for: account, now: now)
-      return Decision(Letter(to: email, content: .reset(token)), [change])
+      return Decision(Letter(to: email, content: .reset(token), about: account), [change])
     case .signUp:
-      guard account == nil else { return Decision(Letter(to: address, content: .known)) }
+      guard account == nil else { return Decision(Letter(to: address, content: .known, about: account)) }
       let (token, change) = signUpToken(for: address, job.name, now: now)
-      return Decision(Letter(to: address, content: .confirmation(token)), [change])
+      return Decision(Letter(to: address, content: .confirmation(token), about: nil), [change])
     case .upgrade:
-      guard account == nil else { return Decision(Letter(to: address, content: .known)) }
+      guard account == nil else { return Decision(Letter(to: address, content: .known, about: account)) }
       guard let named, named.isGuest else { return Decision(nil) }
       let (token, changes) = upgradeToken(for: named, address, job.name, now: now)
-      return Decision(Letter(to: address, content: .confirmation(token)), changes)
+      return Decision(Letter(to: address, content: .confirmation(token), about: named), changes)
     case .emailChange:
-      guard account == nil else { return Decision(Letter(to: address, content: .known)) }
+      guard account == nil else { return Decision(Letter(to: address, content: .known, about: account)) }
       // The owner may have withdrawn the wish, or taken the account back.
       guard let named, let wish = try await emailChange(of: named.id, now: now), wish.email == address else {
         return Decision(nil)
       }
       let (token, changes) = emailChangeToken(for: named, wish, now: now)
-      return Decision(Letter(to: address, content: .emailChange(token)), changes)
+      return Decision(Letter(to: address, content: .emailChange(token), about: named), changes)
     case .ownerProof, .recovery:
       guard let account, account.closedAt == nil, let email = account.email else { return Decision(nil) }
       let (token, change) = ownerToken(for: account, now: now)
-      return Decision(Letter(to: email, content: .ownerProof(token, isRecovery: job.kind == .recovery)), [change])
+      let content = Letter.Content.ownerProof(token, isRecovery: job.kind == .recovery)
+      return Decision(Letter(to: email, content: content, about: account), [change])
     case .invitation:
       // Once there is a password, the owner has found another way in.
       guard let named, named.email == address, named.passwordHash == nil else { return Decision(nil) }
       let (token, change) = resetToken(for: named, lasting: OneTimeTokenLimits.confirmation, now: now)
-      return Decision(Letter(to: address, content: .invitation(token)), [change])
-    case .test: return Decision(Letter(to: address, content: .test))
-    case .emailChanged: return Decision(Letter(to: address, content: .emailChanged(job.name)))
+      return Decision(Letter(to: address, content: .invitation(token), about: named), [change])
+    case .test: return Decision(Letter(to: address, content: .test, about: nil))
+    // Not about the account that has the address by now.
+    case .emailChanged: return Decision(Letter(to: address, content: .emailChanged(job.name), about: named))
     case .newDevice, .sessionsEnded, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,
       .totpAdded, .totpRemoved, .identityLinked, .identityUnlinked, .recoveryCodesMade, .recoveryCodeUsed:
       return Decision(nil)
@@ -86,15 +89,14 @@ extension Registry {
 
   /// The languages of a mail, as in `Accept-Language`: the one that the owner of its account has chosen, and that of the request, or for a
   /// notice that a program's request made the one on the owner's last device.
-  private func language(of job: MailJob, now: UnixTime) async throws(RegistryError) -> String? {
-    guard let account = job.account else { return job.language }
+  private func language(of job: MailJob, chosen: String?, now: UnixTime) async throws(RegistryError) -> String? {
     var read = job.language
-    if read == nil, job.kind.notice != nil {
+    if read == nil, job.kind.notice != nil, let account = job.account {
       read = try await liveItems(.device, of: account.rawValue, now: now)
         .filter { Registry.languageRead(on: $0) != nil }.max { $0.expiresAt < $1.expiresAt }
         .flatMap(Registry.languageRead)
     }
-    guard let chosen = try await self.account(account)?.locale?.rawValue else { return read }
+    guard let chosen else { return read }
     return read.map { "\(chosen), \($0);q=0.5" } ?? chosen
   }
 
