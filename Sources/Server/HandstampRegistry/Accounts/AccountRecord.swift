@@ -69,15 +69,14 @@ public struct AccountRecord: Sendable, Hashable {
       || (credentialsChangedAt.map { now.since($0) < AccountRecord.removalGrace } ?? true)
   }
 
-  /// Takes over the facts about the person that the account lacks, and returns their names for the audit log.
+  /// Takes over the facts about the person that the account lacks, and returns their names for the audit log. A language is not among them:
+  /// the owner may have removed it.
   mutating func fill(from imported: AccountRecord) -> [String] {
     let previous = self
     if username.isEmpty { username = imported.username }
-    locale = locale ?? imported.locale
     emailConfirmedAt = emailConfirmedAt ?? imported.emailConfirmedAt
     return [
-      ("name", username != previous.username), ("locale", locale != previous.locale),
-      ("confirmation", emailConfirmedAt != previous.emailConfirmedAt),
+      ("name", username != previous.username), ("confirmation", emailConfirmedAt != previous.emailConfirmedAt),
     ].filter(\.1).map(\.0)
   }
 

@@ -177,7 +177,7 @@ import Testing
     #expect(try await stage.add(stronger, merges: true).counts == [0, 1, 0, 0])
     let ada = try #require(try await stage.account("ada@example.org"))
     #expect(ada.passwordHash == Secret(hash) && ada.username == "Ada" && ada.id == "1")
-    #expect(ada.locale?.rawValue == "de")
+    #expect(ada.locale == nil, "its owner may have chosen none")
     #expect(try await stage.registry.groups(of: "1") == ["g"])
     #expect(try await stage.add(other, merges: true).counts == [0, 0, 1, 0])
     // A password that its owner has removed does not come back.
@@ -193,7 +193,7 @@ import Testing
     let stage = try ImportStage()
     let registry = stage.registry
     let line =
-      #"{"id":"1","email":"ada@example.org","email_verified":true,"groups":["staff"],"#
+      #"{"id":"1","email":"ada@example.org","email_verified":true,"groups":["staff"],"locale":"de","#
       + #""identity":{"issuer":"https://accounts.google.com","subject":"1"}}"#
     try await stage.add(line)
     let ada = try #require(try await stage.account("ada@example.org"))
@@ -210,11 +210,15 @@ import Testing
     #expect(try await registry.account(identity: proof.identity)?.id == ada.id)
     let first = try #require(try await registry.identities(of: ada).first { $0.identity.subject == "1" })
     _ = try await registry.unlink(first.id, of: ada.id, orMailed: true, in: session.row.id, now: ImportStage.now)
-    let now = try #require(try await registry.account(ada.id))
+    var now = try #require(try await registry.account(ada.id))
+    #expect(now.locale?.rawValue == "de")
+    now.locale = nil
+    now = try await registry.update(now)
     try await registry.setGroups([], of: now, now: ImportStage.now)
     #expect(try await stage.add(line, merges: true).counts == [0, 0, 1, 0])
     #expect(try await registry.account(identity: first.identity) == nil)
     #expect(try await registry.groups(of: ada.id).isEmpty)
+    #expect(try await registry.account(ada.id)?.locale == nil)
   }
 
   @Test func `decides between two records about one account in their order`() async throws {
