@@ -1,5 +1,6 @@
 #if Server
 import Foundation
+import HandstampRegistry
 package import HandstampSupport
 import Mustache
 
@@ -61,6 +62,8 @@ package struct PageLibrary: Sendable {
     let english = texts(of: "en.json") ?? [:]
     var byCode: [String: Language] = [:]
     for name in files.keys.sorted() where name.hasSuffix(".json") {
+      let code = String(name.dropLast(".json".count))
+      if LanguageTag(rawValue: code) == nil { defects.append("\(name): \(code) is not a language tag, such as pt-BR") }
       guard let own = texts(of: name) else { continue }
       // A text that a language lacks is English.
       let all = english.merging(own) { $1 }
@@ -73,8 +76,7 @@ package struct PageLibrary: Sendable {
           plain[key] = try PageLibrary.parsed("{{% CONTENT_TYPE:TEXT}}" + text, of: place)
         }
       }
-      byCode[String(name.dropLast(".json".count))] = Language(
-        pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain))
+      byCode[code] = Language(pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain))
     }
     if defects.isEmpty, !own.isEmpty { defects = PageLibrary.silentDefects(of: own, among: files) }
     guard defects.isEmpty else { throw DescribedError(defects.joined(separator: "; ")) }

@@ -128,6 +128,7 @@ import Testing
       ("confirm_end.mustache", "<h1>{{title}}</h1>", "it has no field single"),
       ("it.json", #"{"sign_in.submitt": "x"}"#, "it.json: sign_in.submitt: no page has it"),
       ("it.json", #"{"sign_in.submit": "{{nmae}}"}"#, "it.json: sign_in.submit: no page has a value nmae"),
+      ("pt_BR.json", "{}", "pt_BR.json: pt_BR is not a language tag"),
     ] {
       try write(text, name)
       let refusal = #expect(throws: DescribedError.self, "\(text)") { try PageLibrary(folder: folder) }
@@ -159,9 +160,12 @@ import Testing
       (nil, "en"), ("", "en"), ("de", "de"), ("de-CH, de;q=0.9, en;q=0.5", "de"), ("fr, de;q=0.4, en;q=0.7", "en"),
       ("*", "en"), ("*;q=0.5, de", "de"), ("de;q=0, *", "en"), ("en;q=0, de;q=0.1", "de"), ("fr", "en"),
       ("DE", "de"), (";;,=,q=", "en"), ("de;q=oops, en;q=0.1", "en"), (String(repeating: "x,", count: 9000), "en"),
+      ("pt-br, en;q=0.5", "pt-BR"), ("pt-PT, en;q=0.5", "pt"), ("en;q=0.5, pt;q=0.6, pt-BR", "pt-BR"),
+      ("pt, pt-BR;q=0.9", "pt"), ("pt-BR;q=0, pt;q=0.1", "pt"), ("zh-Hant-TW, de;q=0.5", "zh-Hant"),
+      ("zh, -, de-", "de"),
     ] as [(String?, String)])
   func `chooses the language that the user accepts most`(field: String?, code: String) throws {
-    #expect(LanguageChoice.best(field, of: ["en", "de"]) == code)
+    #expect(LanguageChoice.best(field, of: ["en", "de", "pt", "pt-BR", "zh-Hant"]) == code)
   }
 }
 
