@@ -35,12 +35,13 @@ struct AccountPageController: Sendable {
           .text(value.text ?? "–")
         }
     }
+    let chosen = call.visit.form?["locale"] ?? account.locale?.rawValue
     if let name { page.context["name"] = .text(name) }
     page.context["locales"] = .list(
       locales(of: account, call.visit).map { code in
         .object([
           "code": .text(code), "name": .text(call.visit.pages.library.name(ofLanguage: code)),
-          "is_chosen": .flag(if: code == account.locale?.rawValue),
+          "is_chosen": .flag(if: code == chosen),
         ])
       })
     if let error { page.errors["name"] = error }
