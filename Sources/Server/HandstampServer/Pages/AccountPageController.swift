@@ -65,7 +65,8 @@ struct AccountPageController: Sendable {
       return profilePage(call, name: name, error: PageText("field_error.name_long", ["most": most]))
     }
     // Pages of an operator's own may not ask for it.
-    let code = call.visit.form?["locale"] ?? call.account.locale?.rawValue ?? ""
+    let chosen = call.visit.form?["locale"]
+    let code = chosen ?? call.account.locale?.rawValue ?? ""
     guard code.isEmpty || locales(of: call.account, call.visit).contains(code) else {
       return call.visit.unknownAction()
     }
@@ -73,9 +74,7 @@ struct AccountPageController: Sendable {
     var changed = call
     changed.user.account = try await service.rename(call.owner, to: name, reading: locale)
     changed.visit.web = changed.user
-    if locale != call.account.locale, call.visit.pages.library.languages.contains(code) {
-      (changed.visit.place.language, changed.visit.place.chosen) = (code, code)
-    }
+    if chosen != nil { changed.visit.place = call.visit.pages.reader(call.visit.place, choosing: locale) }
     return profilePage(changed, notice: .good("notice.saved"))
   }
 

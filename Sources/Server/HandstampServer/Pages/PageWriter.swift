@@ -18,8 +18,10 @@ struct PageReader: Sendable {
   var person: String?
   /// Whether the box "This is not my device" has a tick.
   var isBorrowed = false
-  /// A language that the user has just chosen, to be remembered.
-  var chosen: String?
+  /// The `Accept-Language` of the request.
+  var accepted: String?
+  /// The cookie that the language has in this browser, if the user has just chosen one; deleted if that is for the account.
+  var cookie: ResponseCookie?
 }
 
 /// Writes the server's own pages, see ``PageLibrary``.
@@ -82,11 +84,25 @@ struct PageWriter: Sendable {
     let asked = fields.last { $0.hasPrefix("lang=") }.map { String($0.dropFirst("lang=".count)) }
     let chosen = asked.flatMap { library.languages.contains($0) ? $0 : nil }
     let kept = request.cookie(ResponseCookie.language).flatMap { library.languages.contains($0) ? $0 : nil }
+    let accepted = request.headers[.acceptLanguage]
     let rest = fields.filter { !$0.hasPrefix("lang=") }.joined(separator: "&")
     return PageReader(
-      language: chosen ?? kept ?? LanguageChoice.match(locale?.rawValue, of: library.languages)
-        ?? LanguageChoice.best(request.headers[.acceptLanguage], of: library.languages),
-      here: PageWriter.local(request.uri.path) + (rest.isEmpty ? "" : "?" + rest), chosen: chosen)
+      language: chosen ?? kept ?? language(of: locale, accepted),
+      here: PageWriter.local(request.uri.path) + (rest.isEmpty ? "" : "?" + rest), accepted: accepted,
+      cookie: chosen.map { ResponseCookie(name: ResponseCookie.language, value: $0, life: ResponseCookie.longest) })
+  }
+
+  /// Returns the reader after a choice for the account, which holds in all browsers: this one forgets a choice of its own.
+  func reader(_ reader: PageReader, choosing locale: LanguageTag?) -> PageReader {
+    var reader = reader
+    reader.language = language(of: locale, reader.accepted)
+    reader.cookie = ResponseCookie(name: ResponseCookie.language, value: nil)
+    return reader
+  }
+
+  private func language(of locale: LanguageTag?, _ accepted: String?) -> String {
+    LanguageChoice.match(locale?.rawValue, of: library.languages)
+      ?? LanguageChoice.best(accepted, of: library.languages)
   }
 
   /// Returns the address at the issuer of the page that a request is for.
@@ -112,11 +128,7 @@ struct PageWriter: Sendable {
     var response = Response(
       status: page.status, headers: headers(leadingTo: page.leadsTo),
       body: .init(byteBuffer: ByteBuffer(string: html)))
-    var cookies = page.cookies
-    if let chosen = reader.chosen {
-      cookies.append(ResponseCookie(name: ResponseCookie.language, value: chosen, life: ResponseCookie.longest))
-    }
-    response.headers.add(cookies)
+    response.headers.add(page.cookies + [reader.cookie].compactMap(\.self))
     return response
   }
 

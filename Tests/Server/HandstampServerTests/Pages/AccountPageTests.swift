@@ -173,8 +173,18 @@ extension Post.Letter {
       func save(_ fields: (String, String)...) async throws -> Browser.BrowserResponse {
         try await browser.fill("/account", "save", [("name", "Ada")] + fields)
       }
+      /// The title of the next page of this browser, which has no choice of its own.
+      func next(_ headers: [String: String] = [:]) async throws -> String {
+        #expect(browser.cookies[ResponseCookie.language] == nil)
+        return try await browser.get("/account", headers: headers).title
+      }
       #expect(try await save(("locale", "de")).title == "Profil")
       #expect(try await browser.get("/account").text.contains(#"<option value="de" selected lang="de">Deutsch"#))
+      #expect(try await next() == "Profil")
+      // Saved again, the language also replaces what this browser chose.
+      #expect(try await browser.get("/account?lang=en").title == "Profile")
+      #expect(try await save(("locale", "de")).title == "Profil")
+      #expect(try await next() == "Profil")
       #expect(try await test.client.get("/v1/me", token: phone.access).json["locale"] == "de")
       let other = try await Browser.signedIn(test)
       #expect(try await other.get("/account").title == "Profil")
@@ -192,8 +202,11 @@ extension Post.Letter {
         #expect(kept.locale?.rawValue == "fr-CH" && kept.username == "Countess")
       }
       #expect(try await Browser.signedIn(test).get("/account").title == "Profile", "the server has no French")
-      _ = try await save(("locale", ""))
+      _ = try await browser.get("/account?lang=de")
+      #expect(try await save(("locale", "")).title == "Profile")
       #expect(try await test.account()?.locale == nil)
+      #expect(try await next() == "Profile")
+      #expect(try await next(["Accept-Language": "de"]) == "Profil")
     }
   }
 
