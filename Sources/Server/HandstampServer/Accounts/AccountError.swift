@@ -1,7 +1,7 @@
 #if Server
 import HandstampRegistry
 
-/// The reason for which ``AccountService``, or a part of it, does not do as it is asked. ``ErrorMapper`` says it to apps and on pages.
+/// A refusal by ``AccountService``, or by a part of it. ``ProblemError`` has its code and status, ``ErrorMapper`` its words on pages.
 enum AccountError: Error, Sendable, Hashable {
   /// No account has this address and password.
   case wrongCredentials
@@ -17,7 +17,7 @@ enum AccountError: Error, Sendable, Hashable {
   /// - Parameter isSignedIn: whether the access token is valid, so that the status is not 401.
   case secondFactorRequired(isSignedIn: Bool = false)
   case secondFactorWrong(isSignedIn: Bool = false)
-  /// The password, or another provider, is not enough for this account: a passkey is, and the page is where one is added.
+  /// The sign-in is weaker than the operator requires. On the page, the owner adds a passkey or an authenticator app.
   case secondFactorMissing(page: String)
   /// The owner has proved it too long ago, or not by enough. `POST /v1/reauthenticate` helps.
   ///

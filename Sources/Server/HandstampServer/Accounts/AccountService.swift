@@ -6,8 +6,8 @@ import Logging
 /// The use cases of accounts, one operation each, whichever door people come through.
 ///
 /// Routes and pages read a request, call an operation, and write its result. They decide nothing: who may do it, how often, with
-/// which proof, and what is written, logged, counted and told, is here. An ``AccountError`` says what they refuse, for every operation: an
-/// ``OwnerAction`` may ask for a proof, a limit may be reached, a new password be weak. A ``RegistryError`` comes from the store.
+/// which proof, and what is written, logged, counted and told, is here. Any operation may refuse with an ``AccountError``. Its parts throw
+/// ``RegistryError``, ``PasswordHashError``, ``AccountDirectoryError``, ``UpstreamError``, ``InvalidIDToken`` and ``KeysUnavailable``.
 struct AccountService: Sendable {
   let registry: Registry
   let accounts: any AccountSource

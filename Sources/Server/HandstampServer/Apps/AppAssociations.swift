@@ -10,7 +10,7 @@ package struct AppAssociations: Sendable {
   /// The paths to which web sign-in returns and that an app opens, if it is installed.
   let callbacks: Set<String>
 
-  /// - Parameter paths: those of the server's routes, below its mount path.
+  /// - Parameter paths: those of the OpenAPI document, below its mount path.
   init(_ configuration: ServerConfiguration, routes paths: Set<String>) throws(ServerConfigurationError) {
     callbacks = AppAssociations.callbacks(of: configuration, routes: paths)
     let apple = AppAssociations.apple(configuration.appleApps, callbacks: callbacks.sorted())

@@ -9,7 +9,7 @@ struct DocumentsController: Sendable {
   /// The server's own API as a resource; `nil` for an issuer without TLS that is not on this machine.
   let resource: ResourceDocument?
   let associations: AppAssociations
-  /// The paths of all routes.
+  /// The paths of the OpenAPI document.
   let paths: Set<String>
   /// Those at the root of the router, and those below the mount path.
   private let roots, documents: [(String, FixedDocument)]

@@ -48,15 +48,16 @@ struct ErrorMapper: Sendable {
       report(error, logger: logger)
       return AccountError(error)
     case let error as PasswordHashError:
-      if error != .busy {
-        logger.error("Password hashing failed", metadata: ["handstamp.cause": "\(error)"])
-      }
+      if error != .busy { logger.error("Password hashing failed", metadata: ["handstamp.cause": "\(error)"]) }
       return .busy
-    case AccountDirectoryError.emailTaken: return .emailTaken
-    case AccountDirectoryError.busy: return .busy
-    case AccountDirectoryError.unavailable(let cause):
-      logger.error("Account directory unavailable", metadata: ["handstamp.cause": "\(cause)"])
-      return .unavailable
+    case let error as AccountDirectoryError:
+      switch error {
+      case .emailTaken: return .emailTaken
+      case .busy: return .busy
+      case .unavailable(let cause):
+        logger.error("Account directory unavailable", metadata: ["handstamp.cause": "\(cause)"])
+        return .unavailable
+      }
     case is InvalidIDToken:
       metrics.update { $0.refusedSignIns += 1 }
       logger.info("Sign-in with Apple refused")
@@ -68,9 +69,12 @@ struct ErrorMapper: Sendable {
       return .unavailable
     case let error as UpstreamError:
       logger.notice("Sign-in at a provider failed", metadata: ["handstamp.cause": "\(error)"])
-      if case .unavailable = error { return .unavailable }
-      metrics.update { $0.refusedSignIns += 1 }
-      return .idTokenInvalid
+      switch error {
+      case .unavailable: return .unavailable
+      case .refused, .noAttempt, .invalid:
+        metrics.update { $0.refusedSignIns += 1 }
+        return .idTokenInvalid
+      }
     case is CancellationError: return .unavailable
     default: return nil
     }
@@ -105,8 +109,11 @@ struct ErrorMapper: Sendable {
       report(error, logger: logger)
       return .unavailable
     // RFC 9449 section 5.
-    case ProofError.invalid: return OAuthError("invalid_dpop_proof")
-    case ProofError.nonceNeeded(let nonce): return OAuthError("use_dpop_nonce", headers: [.dpopNonce: nonce])
+    case let error as ProofError:
+      return switch error {
+      case .invalid: OAuthError("invalid_dpop_proof")
+      case .nonceNeeded(let nonce): OAuthError("use_dpop_nonce", headers: [.dpopNonce: nonce])
+      }
     default:
       let problem = problem(for: error, logger: logger)
       if problem.status == .tooManyRequests {
@@ -167,10 +174,9 @@ struct ErrorMapper: Sendable {
     case .disabled: return .error("disabled", to: [home])
     case .providerEnded: return .error("provider_ended", to: [signIn()])
     case .identityNotLinked: return .error("identity_not_linked", to: [signIn("?next=/account/security")])
-    case .wrongCredentials, .wrongPassword, .invalid, .weakPassword, .passkey,
-      .secondFactorRequired, .secondFactorWrong, .secondFactorMissing, .reauthenticationRequired, .idTokenInvalid,
-      .oneTimeTokenInvalid, .notGuest, .emailTaken, .identityTaken, .rotationKeyUsed, .notFound,
-      .notOffered, .rateLimited, .busy, .unavailable:
+    case .wrongCredentials, .wrongPassword, .invalid, .notGuest, .weakPassword, .passkey, .secondFactorRequired,
+      .secondFactorWrong, .secondFactorMissing, .reauthenticationRequired, .idTokenInvalid, .oneTimeTokenInvalid,
+      .emailTaken, .identityTaken, .rotationKeyUsed, .notFound, .notOffered, .rateLimited, .busy, .unavailable:
       return nil
     }
   }
@@ -204,9 +210,7 @@ struct ErrorMapper: Sendable {
     for error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest
   ) throws -> Words {
     guard let refusal = refusal(of: error, logger: visit.caller.logger) else { throw error }
-    func later(_ text: PageText) -> Words {
-      Words(notice: .warning(text), status: ProblemError(refusal).status)
-    }
+    func later(_ text: PageText) -> Words { Words(notice: .warning(text), status: ProblemError(refusal).status) }
     switch refusal {
     case .passkey(let refusal): return Words(notice: .warning(refusal.text))
     case .weakPassword(let weakness, let least): return Words(errors: ["new_password": weakness.text(least: least)])

@@ -69,8 +69,7 @@ extension ProblemError {
   static let notFound = ProblemError(.notFound, "not_found", "Not found")
 
   static func methodNotAllowed(_ allowed: String) -> ProblemError {
-    ProblemError(
-      .methodNotAllowed, "method_not_allowed", "This method is not allowed here", headers: [.allow: allowed])
+    ProblemError(.methodNotAllowed, "method_not_allowed", "This method is not allowed here", headers: [.allow: allowed])
   }
 
   static func unsupportedMediaType(_ expected: String) -> ProblemError {
@@ -80,8 +79,7 @@ extension ProblemError {
   }
 
   static func tooLarge(_ limit: Int) -> ProblemError {
-    ProblemError(
-      .contentTooLarge, "too_large", "The body is too large", detail: "At most \(limit) bytes are accepted.")
+    ProblemError(.contentTooLarge, "too_large", "The body is too large", detail: "At most \(limit) bytes are accepted.")
   }
 
   /// The store is unavailable. No change was made, or it is not known whether it was.
@@ -274,8 +272,7 @@ extension ProblemError {
         ProblemError(
           .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again.")
       case .elsewhere(let issuer):
-        ProblemError(
-          .forbidden, "form_elsewhere", "This page has another address", detail: "Open \(issuer) instead.")
+        ProblemError(.forbidden, "form_elsewhere", "This page has another address", detail: "Open \(issuer) instead.")
       case .cookieMissing:
         ProblemError(
           .forbidden, "cookie_missing", "The browser sent no cookie",

@@ -31,8 +31,7 @@ enum UpstreamError: Error, Sendable, Hashable {
       case .invalidResponse(let why): .invalid(why)
       case .unsupported(let feature): .unavailable("the provider does not offer \(feature)")
       case .requestFailed, .signedOut, .sessionEnded, .noRefreshToken, .storage, .storageOutdated, .tokenRejected,
-        .presence,
-        .redirect, .contentFailed, .cancelled:
+        .presence, .redirect, .contentFailed, .cancelled:
         .unavailable(error.code)
       }
   }

@@ -53,7 +53,12 @@ import Testing
         }
       }
       #expect(try await check(GuessCount.free))
-      await #expect(throws: (any Error).self) { try await check(GuessCount.free + 1) }
+      let refusal = await #expect(throws: AccountError.self) { try await check(GuessCount.free + 1) }
+      guard case .rateLimited(let reached)? = refusal else {
+        Issue.record("refused by another rule: \(String(describing: refusal))")
+        return
+      }
+      #expect(reached.name == "guesses")
     }
   }
 

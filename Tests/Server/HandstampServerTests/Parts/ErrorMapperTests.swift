@@ -89,31 +89,105 @@ import Testing
     #expect(errors.metrics.snapshot.refusedSignIns == 0)
   }
 
-  @Test(arguments: [
-    (AccountError.wrongCredentials, HTTPResponse.Status.unauthorized, "wrong_credentials"),
-    (.wrongPassword, .forbidden, "wrong_credentials"), (.invalid(.passwordTooLong), .badRequest, "invalid_request"),
-    (.weakPassword(.common, least: 8), .badRequest, "weak_password"),
-    (.weakPassword(.uncheckable, least: 8), .serviceUnavailable, "unavailable"),
-    (.passkey(.expired), .unauthorized, "passkey_expired"), (.passkey(.tooMany), .conflict, "passkey_limit"),
-    (.secondFactorRequired(), .unauthorized, "second_factor_required"),
-    (.secondFactorWrong(isSignedIn: true), .forbidden, "second_factor_wrong"),
-    (.reauthenticationRequired(.multiFactor), .forbidden, "reauthentication_required"),
-    (.disabled, .forbidden, "account_disabled"), (.identityNotLinked, .conflict, "identity_not_linked"),
-    (.notFound, .notFound, "not_found"), (.notOffered(.mail), .forbidden, "not_offered"),
+  /// The cases of ``AccountError``, without their values: a new one does not compile before it is here, and fails until it has a row.
+  private enum Case: CaseIterable {
+    case wrongCredentials, wrongPassword, invalid, weakPassword, passkey, secondFactorRequired, secondFactorWrong
+    case secondFactorMissing, reauthenticationRequired, idTokenInvalid, oneTimeTokenInvalid, disabled, signUpClosed
+    case notGuest, emailTaken, identityTaken, identityNotLinked, providerEnded, rotationKeyUsed, notFound, notOffered
+    case rateLimited, busy, unavailable
+
+    init(_ error: AccountError) {
+      self =
+        switch error {
+        case .wrongCredentials: .wrongCredentials
+        case .wrongPassword: .wrongPassword
+        case .invalid: .invalid
+        case .weakPassword: .weakPassword
+        case .passkey: .passkey
+        case .secondFactorRequired: .secondFactorRequired
+        case .secondFactorWrong: .secondFactorWrong
+        case .secondFactorMissing: .secondFactorMissing
+        case .reauthenticationRequired: .reauthenticationRequired
+        case .idTokenInvalid: .idTokenInvalid
+        case .oneTimeTokenInvalid: .oneTimeTokenInvalid
+        case .disabled: .disabled
+        case .signUpClosed: .signUpClosed
+        case .notGuest: .notGuest
+        case .emailTaken: .emailTaken
+        case .identityTaken: .identityTaken
+        case .identityNotLinked: .identityNotLinked
+        case .providerEnded: .providerEnded
+        case .rotationKeyUsed: .rotationKeyUsed
+        case .notFound: .notFound
+        case .notOffered: .notOffered
+        case .rateLimited: .rateLimited
+        case .busy: .busy
+        case .unavailable: .unavailable
+        }
+    }
+  }
+
+  private static let refusals: [(AccountError, HTTPResponse.Status, code: String, title: String)] = [
+    (.wrongCredentials, .unauthorized, "wrong_credentials", cannotContinue),
+    (.wrongPassword, .forbidden, "wrong_credentials", cannotContinue),
+    (.invalid(.passwordTooLong), .badRequest, "invalid_request", cannotContinue),
+    (.weakPassword(.common, least: 8), .badRequest, "weak_password", cannotContinue),
+    (.weakPassword(.uncheckable, least: 8), .serviceUnavailable, "unavailable", later),
+    (.passkey(.expired), .unauthorized, "passkey_expired", cannotContinue),
+    (.passkey(.unknown), .unauthorized, "passkey_unknown", cannotContinue),
+    (.passkey(.tooMany), .conflict, "passkey_limit", cannotContinue),
+    (.passkey(.notVerified), .unauthorized, "passkey_unverified", cannotContinue),
+    (.passkey(.invalid), .unauthorized, "passkey_refused", cannotContinue),
+    (.secondFactorRequired(), .unauthorized, "second_factor_required", cannotContinue),
+    (.secondFactorRequired(isSignedIn: true), .forbidden, "second_factor_required", cannotContinue),
+    (.secondFactorWrong(), .unauthorized, "second_factor_wrong", cannotContinue),
+    (.secondFactorWrong(isSignedIn: true), .forbidden, "second_factor_wrong", cannotContinue),
+    (.secondFactorMissing(page: "https://id.example.org"), .forbidden, "second_factor_missing", cannotContinue),
+    (.reauthenticationRequired(nil), .forbidden, "reauthentication_required", cannotContinue),
+    (.reauthenticationRequired(.multiFactor), .forbidden, "reauthentication_required", cannotContinue),
+    (.idTokenInvalid, .forbidden, "id_token_invalid", cannotContinue),
+    (.oneTimeTokenInvalid, .badRequest, "link_invalid", cannotContinue),
+    (.disabled, .forbidden, "account_disabled", "This account is disabled"),
+    (.signUpClosed, .forbidden, "sign_up_closed", "Sign-up is closed"),
+    (.notGuest, .conflict, "not_anonymous", cannotContinue),
+    (.emailTaken, .conflict, "email_taken", cannotContinue),
+    (.identityTaken, .conflict, "identity_taken", cannotContinue),
+    (.identityNotLinked, .conflict, "identity_not_linked", "You already have an account"),
+    (.providerEnded, .forbidden, "provider_ended", "This sign-in has ended"),
+    (.rotationKeyUsed, .conflict, "rotation_key_used", cannotContinue),
+    (.notFound, .notFound, "not_found", "Page not found"),
+    (.notOffered(.mail), .forbidden, "not_offered", cannotContinue),
     (
       .rateLimited(LimitReached(name: "mails", limit: RateLimit(burst: 1, every: .seconds(9)), wait: .seconds(9))),
-      .tooManyRequests, "rate_limited"
-    ), (.busy, .serviceUnavailable, "busy"),
-  ])
-  func `of a use case has one status for apps and on pages`(
-    error: AccountError, status: HTTPResponse.Status, code: String
-  ) {
-    #expect(errors.problem(for: error, logger: logs.logger).code == code)
-    for format in [ErrorMapper.Format.problem, .page] {
-      let response = answer(error, format)
-      #expect(response.status == status)
-      // RFC 9110 section 15.5.2; a signed-in user's token is valid.
-      #expect(response.headers[.wwwAuthenticate] == nil || status == .unauthorized)
+      .tooManyRequests, "rate_limited", "Too many attempts"
+    ),
+    (.busy, .serviceUnavailable, "busy", later), (.unavailable, .serviceUnavailable, "unavailable", later),
+  ]
+  private static let (cannotContinue, later) = ("This sign-in can’t continue", "Back in a moment")
+
+  /// Collects the body of a response.
+  private final class Content: ResponseBodyWriter {
+    private(set) var bytes = ByteBuffer()
+
+    func write(_ buffer: ByteBuffer) { bytes.writeImmutableBuffer(buffer) }
+    func finish(_ trailingHeaders: HTTPFields?) {}
+  }
+
+  @Test func `of a use case has one status for apps and on pages, and a page for each`() async throws {
+    #expect(Set(Self.refusals.map { Case($0.0) }) == Set(Case.allCases))
+    for (error, status, code, title) in Self.refusals {
+      #expect(errors.problem(for: error, logger: logs.logger).code == code)
+      for format in [ErrorMapper.Format.problem, .page] {
+        let response = answer(error, format)
+        #expect(response.status == status, "\(error)")
+        // RFC 9110 section 15.5.2; a signed-in user's token is valid.
+        #expect(response.headers[.wwwAuthenticate] == nil || status == .unauthorized, "\(error)")
+        guard format == .page else { continue }
+        let content = Content()
+        try await response.body.write(content)
+        let page = Browser.BrowserResponse(status: 0, headers: [], text: String(buffer: content.bytes))
+        #expect(page.title == title, "\(error)")
+      }
     }
   }
 
