@@ -64,9 +64,9 @@ struct AccountPageController: Sendable {
       let most: PageValue = .text(String(AccountRecord.maxUsername))
       return profilePage(call, name: name, error: PageText("field_error.name_long", ["most": most]))
     }
-    // Pages of an operator's own may not ask for it.
+    // Pages of an operator's own may not ask for it. A field without a value counts as missing: `*` stands for no language.
     let chosen = call.visit.form?["locale"]
-    let code = chosen ?? call.account.locale?.rawValue ?? ""
+    let code = chosen == "*" ? "" : chosen ?? call.account.locale?.rawValue ?? ""
     guard code.isEmpty || locales(of: call.account, call.visit).contains(code) else {
       return call.visit.unknownAction()
     }
