@@ -4,7 +4,8 @@ DocC resolves a link to another module only as an absolute path, and only with t
 type as code does: ``SessionError``. Such names are completed in copies: ``/HandstampCore/SessionError``."""
 import concurrent.futures, glob, json, os, pathlib, re, shutil, subprocess, sys
 
-from kit import build, declarations
+from kit import declarations
+from kit.build import libraries
 
 OUT = ".build/docs"
 LINK = re.compile(r"(?<!`)``([^`\s]+)``(?!`)")
@@ -28,7 +29,7 @@ def listed(folder="."):
 
 def modules():
     """Every library is a documentation target, and each of these has a catalog with a landing page."""
-    missing = [f".spi.yml does not list the library {name}" for name in build.libraries() if name not in listed()]
+    missing = [f".spi.yml does not list the library {name}" for name in libraries() if name not in listed()]
     missing += [f"there is no {m}.docc/{m}.md" for m in listed() if not glob.glob(f"Sources/*/{m}/{m}.docc/{m}.md")]
     if missing:
         sys.exit("\n".join(missing))
