@@ -149,7 +149,7 @@ public struct JSONBackend: CredentialBackend {
 
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     do throws(RequestError) {
-      // Nothing waits between here and the request.
+      // The last check: between here and the request there is no wait.
       try request.sendingTime?.check()
       let response = try await present(request.token.secret, to: paths.refresh, for: request.patience)
       return verdict(on: response, request.token)

@@ -22,7 +22,7 @@ public enum SignInMethod: String, Sendable, Hashable, CaseIterable {
   case form
   /// A token that the user was given.
   case token
-  /// Nothing was asked: the session came from an earlier place on this device, or from a former system.
+  /// Without a question: the session came from an earlier place on this device, or from a former system.
   case moved
   /// Another method: a closure of the app's own that named none, or one that only a newer version knows.
   case other

@@ -159,7 +159,7 @@ extension StoredColumns {
 
 extension AccountRecord: StoredRecord {
   package static let table = "account"
-  /// What a row keeps from its first write to its last, ``fields``, and the number of writes.
+  /// The ID and the beginning, which stay as they were first written, ``fields``, and the number of writes.
   package static let columns = (["id", "created_at"] + fields.map(\.name) + ["revision"]).joined(separator: ", ")
 
   /// The columns that a change of an account replaces. Every statement of both stores about accounts is made of this list.
