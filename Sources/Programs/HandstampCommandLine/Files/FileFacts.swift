@@ -3,8 +3,10 @@ package import Foundation
 
 /// Facts about a file, read without opening it.
 package struct FileFacts: Sendable, Hashable {
-  package var isFolder: Bool
-  package var isRegular: Bool
+  package var isFolder: Bool { kind == S_IFDIR }
+  package var isRegular: Bool { kind == S_IFREG }
+  package var isSocket: Bool { kind == S_IFSOCK }
+  private var kind: mode_t
   /// The permission bits.
   package var mode: Int
   package var owner: uid_t
@@ -15,16 +17,34 @@ package struct FileFacts: Sendable, Hashable {
   package var changedAt: Date
 
   /// `nil` if there is no such file. Does not follow symbolic links.
+  ///
+  /// `FileManager` looks up the names of owner and group as well, in some thirty system calls.
   package init?(_ path: String) {
-    guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
-    isFolder = facts[.type] as? FileAttributeType == .typeDirectory
-    isRegular = facts[.type] as? FileAttributeType == .typeRegular
-    mode = (facts[.posixPermissions] as? NSNumber)?.intValue ?? 0
-    owner = (facts[.ownerAccountID] as? NSNumber)?.uint32Value ?? 0
-    group = (facts[.groupOwnerAccountID] as? NSNumber)?.uint32Value ?? 0
-    size = (facts[.size] as? NSNumber)?.intValue ?? 0
-    inode = (facts[.systemFileNumber] as? NSNumber)?.intValue ?? 0
-    changedAt = facts[.modificationDate] as? Date ?? .distantPast
+    var status = stat()
+    guard fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+    self.init(status)
+  }
+
+  /// Facts about an open file.
+  package init?(descriptor: Int32) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return nil }
+    self.init(status)
+  }
+
+  private init(_ status: stat) {
+    kind = status.st_mode & S_IFMT
+    mode = Int(status.st_mode & ~S_IFMT)
+    owner = status.st_uid
+    group = status.st_gid
+    size = Int(status.st_size)
+    inode = Int(truncatingIfNeeded: status.st_ino)
+    #if canImport(Darwin)
+    let changed = status.st_mtimespec
+    #else
+    let changed = status.st_mtim
+    #endif
+    changedAt = Date(timeIntervalSince1970: TimeInterval(changed.tv_sec) + TimeInterval(changed.tv_nsec) / 1e9)
   }
 
   /// Whether there is a folder, or a symbolic link to one.

@@ -47,8 +47,8 @@ package struct SocketFile: Sendable {
 
   /// Removes a socket that a previous process has left. Anything else stays, a symbolic link included.
   package func makeRoom() throws(CommandError) {
-    guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return }
-    guard facts[.type] as? FileAttributeType == .typeSocket else {
+    guard let facts = FileFacts(path) else { return }
+    guard facts.isSocket else {
       throw CommandError(.configuration, "\(path.onOneLine) exists, and is no socket", hint: hint)
     }
     guard !isInUse else {

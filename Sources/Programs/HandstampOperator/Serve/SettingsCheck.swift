@@ -161,9 +161,7 @@ extension ServeSettings {
       secrets.append(file)
     }
     for path in secrets {
-      guard let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int,
-        mode & 0o004 != 0
-      else { continue }
+      guard let facts = FileFacts(path), facts.mode & 0o004 != 0 else { continue }
       warnings.append("every user of this machine can read \(path): chmod o-r \(path)")
     }
     return warnings

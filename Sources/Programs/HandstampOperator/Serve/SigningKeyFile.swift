@@ -71,8 +71,7 @@ struct SigningKeyFile {
       throw unusable("cannot be read")
     }
     defer { close(descriptor) }
-    let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
-    guard let mode, mode & 0o077 == 0 else {
+    guard let facts = FileFacts(descriptor: descriptor), facts.mode & 0o077 == 0 else {
       throw CommandError(.failure, "\(path) is readable by other users", hint: "run: chmod 600 \(path)")
     }
     var bytes = [UInt8](repeating: 0, count: 64 << 10)
