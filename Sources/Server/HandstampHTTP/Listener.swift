@@ -154,7 +154,7 @@ package struct Listener: Service, CustomStringConvertible {
         channel.eventLoop.makeCompletedFuture {
           let connection = Connection(channel: channel, table: host.table, options: host.options, grace: grace)
           let address = IPAddress(channel.remoteAddress).flatMap {
-            host.options.proxies.contains($0) ? nil : $0.network
+            host.options.proxies().contains($0) ? nil : $0.network
           }
           // The bootstrap closes a connection whose set-up fails.
           guard host.table.admit(connection, from: address) else { throw CancellationError() }

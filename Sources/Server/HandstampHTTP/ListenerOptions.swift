@@ -36,8 +36,8 @@ public struct ListenerOptions: Sendable {
   package var headSize = 16 * 1024
   /// Maximum number of header fields; then 431.
   package var headFields = 100
-  /// Their connections are not counted by address.
-  package var proxies = TrustedProxies.none
+  /// Their connections are not counted by address. Asked for each connection.
+  package var proxies: @Sendable () -> TrustedProxies = { .none }
   /// The header fields of responses that the listener gives by itself.
   package var fields = ResponseFields()
 

@@ -27,6 +27,8 @@ final class LastingState: Sendable {
   let refusedRequests = Tallies<RefusedRequest>(interval: .seconds(10))
   /// The certificate of the running listener, which settings do not change.
   let identity = Locked<TLSIdentity?>(nil)
+  /// The addresses that it listens on.
+  let addresses = Locked<[ListeningAddress]>([])
 
   init(
     _ configuration: ServerConfiguration, _ registry: Registry, hasMailer: Bool, _ transport: (any Transport)?,

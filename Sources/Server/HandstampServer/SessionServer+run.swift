@@ -101,7 +101,7 @@ extension SessionServer {
     var options = configuration.listener
     options.idleLimit = configuration.idleConnectionLimit
     options.bodySize = configuration.bodyLimit
-    options.proxies = configuration.trustedProxies
+    options.proxies = { [self] in current.configuration.trustedProxies }
     options.fields = ResponseFields(configuration)
     let prompt = PromptRoute.paths(below: configuration.mountPath)
     let listener = try Listener(
@@ -109,6 +109,7 @@ extension SessionServer {
       logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
     try requireEncryption(on: addresses)
     lasting.identity.withLock { $0 = listener.identity }
+    lasting.addresses.withLock { $0 = addresses }
     // Services shut down last to first: the streams end before the server waits for its connections.
     var group = ServiceGroupConfiguration(
       services: others + jobServices + [listener] + backgroundServices

@@ -279,7 +279,8 @@ extension SessionServer {
   /// - Parameters:
   ///   - registry: the server's store and master keys, perhaps with other limits.
   ///   - mailer: another one, or the same; `nil` only if the server began without one.
-  /// - Throws: like the initializer, and ``ServerConfigurationError/mailerCannotChange``; the previous settings then remain.
+  /// - Throws: like the initializer, ``ServerConfigurationError/mailerCannotChange``, and ``ListenError/cleartext(_:)`` without the proxy that
+  ///   terminated TLS; the previous settings then remain.
   public func reload(
     _ configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil
@@ -298,6 +299,7 @@ extension SessionServer {
     configuration.uptime = running.uptime
     configuration.boot = running.boot
     let server = try await SessionServer(configuration, registry, keys, mailer, apple, lasting, continuing: current)
+    try server.requireEncryption(on: lasting.addresses.withLock { $0 })
     let next = ReloadedServer(server: server, responder: server.responder)
     reloaded.withLock { $0 = next }
   }

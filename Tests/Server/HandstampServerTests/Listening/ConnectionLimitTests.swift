@@ -92,6 +92,19 @@ import Testing
     }
   }
 
+  @Test func `of a proxy that a reload has made trusted are not counted by address`() async throws {
+    try await TestServer.run {
+      $0.listener.connectionsPerAddress = 1
+    } body: { test in
+      var settings = test.server.configuration
+      settings.trustedProxies = TrustedProxies([AddressRange("127.0.0.8")].compactMap { $0 })
+      try await test.server.reload(settings, registry: test.server.registry, keys: test.keys)
+      let open = try (0..<5).map { _ in try RawSocket(test.client.base, from: "127.0.0.8") }
+      #expect(await eventually { test.metrics.openConnections == 5 })
+      #expect(open.allSatisfy { !$0.isReadable })
+    }
+  }
+
   @Test func `that have sent half a request are idle`() async throws {
     try await TestServer.run {
       $0.listener.connections = 2

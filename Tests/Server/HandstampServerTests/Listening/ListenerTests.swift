@@ -127,6 +127,14 @@ import Testing
     } body: { test in
       let running = try await test.server.start(host: "0.0.0.0")
       #expect(running.port > 0)
+      if isBehindProxy {
+        var settings = test.server.configuration
+        settings.trustedProxies = .none
+        await #expect(throws: ListenError.cleartext(.host("0.0.0.0", port: 0))) {
+          try await test.server.reload(settings, registry: test.server.registry, keys: test.keys)
+        }
+        #expect(!test.server.current.configuration.trustedProxies.ranges.isEmpty)
+      }
       try await running.stop()
     }
   }
