@@ -68,7 +68,8 @@ public struct SessionServer: Sendable {
     (self.configuration, self.registry, self.metrics) = (configuration, registry, metrics)
     (self.lasting, self.mailer, self.apple) = (lasting, mailer, apple)
     try SessionServer.check(configuration, mailer, apple, transport, directory)
-    let clients = try ClientDirectory(configuration, algorithms: keys.algorithms, registry: registry, now: now)
+    let clients = try ClientDirectory(
+      configuration, algorithms: keys.algorithms, registry: registry, now: now, continuing: previous?.clients)
 
     let limits = RequestLimits(
       configuration.limits, behind: configuration.trustedProxies, metrics: metrics, uptime: configuration.uptime,

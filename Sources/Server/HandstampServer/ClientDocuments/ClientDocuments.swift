@@ -27,12 +27,22 @@ actor ClientDocuments {
   private let now: @Sendable () -> UnixTime
   private var entries: [ClientURL: Entry] = [:]
   private var fetching: [ClientURL: Task<Result<Fetched, DescribedError>, Never>] = [:]
-  private var attempts: [String: Int] = [:]
-  private var minute: Int64 = 0
+  private let attempts: Locked<Attempts>
 
-  init(_ settings: ClientDocumentSettings, now: @escaping @Sendable () -> UnixTime) {
+  /// The fetches of each host's documents in a minute.
+  private struct Attempts: Sendable {
+    var minute: Int64 = 0
+    var count: [String: Int] = [:]
+  }
+
+  /// - Parameter previous: The documents of the settings before a reload, of which the limit for each host goes on.
+  init(
+    _ settings: ClientDocumentSettings, now: @escaping @Sendable () -> UnixTime,
+    continuing previous: ClientDocuments? = nil
+  ) {
     self.settings = settings
     self.now = now
+    attempts = previous?.attempts ?? Locked(Attempts())
   }
 
   /// Returns the document of a client. Concurrent callers share one fetch, which continues if the first of them is cancelled.
@@ -51,12 +61,16 @@ actor ClientDocuments {
   }
 
   private func admit(_ host: String) throws(DescribedError) {
-    let time = now().seconds / 60
-    if time != minute { (minute, attempts) = (time, [:]) }
-    guard fetching.count < ClientDocuments.width, attempts[host, default: 0] < ClientDocuments.perHost,
-      attempts.count < ClientDocuments.most
-    else { throw DescribedError("too many documents are being fetched") }
-    attempts[host, default: 0] += 1
+    let minute = now().seconds / 60
+    let isAdmitted = attempts.withLock { attempts in
+      if minute != attempts.minute { attempts = Attempts(minute: minute) }
+      guard fetching.count < ClientDocuments.width, attempts.count.count < ClientDocuments.most,
+        attempts.count[host, default: 0] < ClientDocuments.perHost
+      else { return false }
+      attempts.count[host, default: 0] += 1
+      return true
+    }
+    guard isAdmitted else { throw DescribedError("too many documents are being fetched") }
   }
 
   private func remember(_ fetched: Fetched, of url: ClientURL) {

@@ -21,7 +21,7 @@ struct ClientDirectory: Sendable {
   ///   that the server cannot sign.
   init(
     _ configuration: ServerConfiguration, algorithms: [SigningKeys.Algorithm], registry: Registry,
-    now: @escaping @Sendable () -> UnixTime
+    now: @escaping @Sendable () -> UnixTime, continuing previous: ClientDirectory? = nil
   ) throws(ServerConfigurationError) {
     var clients: [String: ConfiguredClient] = [:]
     let ownID = configuration.clientID
@@ -35,7 +35,7 @@ struct ClientDirectory: Sendable {
     }
     self.ownID = ownID
     self.clients = clients
-    documents = configuration.clientDocuments.map { ClientDocuments($0, now: now) }
+    documents = configuration.clientDocuments.map { ClientDocuments($0, now: now, continuing: previous?.documents) }
     self.registry = registry
     self.now = now
     documented = try configuration.clientDocuments?.rights.client()

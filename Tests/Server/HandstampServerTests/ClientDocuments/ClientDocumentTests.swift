@@ -39,14 +39,16 @@ private final class ScriptedInternet: Sendable {
       body: Array(body.utf8))
   }
 
-  var documents: ClientDocuments {
+  var documents: ClientDocuments { documents(continuing: nil) }
+
+  func documents(continuing previous: ClientDocuments?) -> ClientDocuments {
     ClientDocuments(
       ClientDocumentSettings(
         rights: StrangerRights(scopes: []),
         source: PinnedNetwork(
           resolve: { _ in self.addresses.withLock { $0 }.compactMap { IPAddress($0) } },
           connect: { _, address in Connection(internet: self, address: address) }, close: { _ in })),
-      now: { self.time.withLock { $0 } })
+      now: { self.time.withLock { $0 } }, continuing: previous)
   }
 
   func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
@@ -223,6 +225,8 @@ private final class ScriptedInternet: Sendable {
       #expect(await refusal(documents) == DescribedError("it cannot be fetched: the status is 500"))
     }
     #expect(await refusal(documents) == DescribedError("too many documents are being fetched"))
+    let reloaded = internet.documents(continuing: documents)
+    #expect(await refusal(reloaded) == DescribedError("too many documents are being fetched"))
     #expect(internet.sent.withLock { $0 }.count == ClientDocuments.perHost)
     internet.advance(by: .seconds(60))
     #expect(await refusal(documents) == DescribedError("it cannot be fetched: the status is 500"))
