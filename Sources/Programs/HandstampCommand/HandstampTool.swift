@@ -58,6 +58,7 @@ struct HandstampTool: AsyncParsableCommand {
 
 /// Runs the command that the program's arguments name.
 package func runHandstamp() async {
+  ResourceLimits.shareArena()
   await CommandProgram.run(
     HandstampTool.self,
     check: { arguments throws(CommandError) in

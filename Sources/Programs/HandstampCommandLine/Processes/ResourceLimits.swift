@@ -40,14 +40,22 @@ package enum ResourceLimits {
       return
     }
     // Each thread would reserve 64 MiB of it for its own allocations, and the next one would have none for its stack.
-    typealias SetOption = @convention(c) (CInt, CInt) -> CInt
-    let mostArenas: CInt = -8
-    if let symbol = dlsym(nil, "mallopt") { _ = unsafeBitCast(symbol, to: SetOption.self)(mostArenas, 1) }
+    shareArena()
     guard limit.rlim_cur < leastAddressSpace else { return }
     throw CommandError(
       .failure,
       "the address space is limited to \(limit.rlim_cur >> 20) MiB, and the threads need \(leastAddressSpace >> 20)",
       hint: "run: ulimit -v \(leastAddressSpace >> 10)")
+    #endif
+  }
+
+  /// Has all threads allocate from one arena, for a program that ends before its threads get in each other's way: an arena of its own
+  /// costs each thread system calls. Call this before the first thread is created.
+  package static func shareArena() {
+    #if canImport(Glibc)
+    typealias SetOption = @convention(c) (CInt, CInt) -> CInt
+    let mostArenas: CInt = -8
+    if let symbol = dlsym(nil, "mallopt") { _ = unsafeBitCast(symbol, to: SetOption.self)(mostArenas, 1) }
     #endif
   }
 }
