@@ -87,7 +87,7 @@ LONG = [
     library("oic_consumer", "oic 1.7.0", "--for oic", MORE),
     library("idpy_oidc", "idpyoidc 5.0.0", "--for idpyoidc", MORE, note="its services are named"),
     library("oauth2_authcodeflow", "django-oauth2-authcodeflow 1.4.1", "--for django-oauth2-authcodeflow", MORE, back="/oidc/callback", shows=[EMAIL],
-            note="it sends its secret never together with PKCE"),
+            note="it never sends its secret together with PKCE"),
     library("aioauth_client", "aioauth-client 0.30.1", "--for aioauth-client", MORE),
     library("authomatic_client", "authomatic 1.3.0", "--for authomatic", MORE, back="/", note="`_x_scope_parser` joins scopes by spaces"),
     Program("jupyterhub", "JupyterHub 6.1.1 with oauthenticator 17.4.0", "--for jupyterhub", tool(HUB, "jupyterhub", "-f", "{apps}/jupyterhub.py"),
