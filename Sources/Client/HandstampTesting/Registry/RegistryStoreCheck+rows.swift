@@ -92,7 +92,11 @@ extension RegistryStoreCheck {
       id: AccountID("'; DROP TABLE account; --"), email: EmailAddress(" Zoë.O'Brien@Example.ORG "),
       username: "Zoë \"📱\"",
       passwordHash: Secret("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"), createdAt: Samples.start,
-      closedAt: UnixTime(milliseconds: -1), emailConfirmedAt: UnixTime(milliseconds: 1))
+      credentialsChangedAt: UnixTime(milliseconds: 2), closedAt: UnixTime(milliseconds: -1),
+      emailConfirmedAt: UnixTime(milliseconds: 1), locale: LanguageTag(rawValue: "pt-BR"))
+    for property in Mirror(reflecting: full).children where property.label != "identity" {
+      try expect("\(property.value)" != "nil", "this account has every property", found: property.label as Any)
+    }
     let apple = AccountRecord(
       id: AccountID("apple"), email: nil, identity: ExternalIdentity(issuer: "https://a.example", subject: "00'1:Ä"),
       username: "Zoë", passwordHash: nil, createdAt: Samples.start)

@@ -82,6 +82,29 @@ import Testing
 }
 
 extension OpenAPIDocument {
+  /// The members of the successful response to an operation, such as `get /v1/me`.
+  func members(of operation: String) throws -> Set<String> {
+    let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any] ?? [:]
+    func find(_ value: Any?, _ path: some Sequence<Substring>) -> Any? {
+      path.reduce(value) { ($0 as? [String: Any])?[String($1)] }
+    }
+    func members(_ schema: Any?) -> Set<String> {
+      guard let schema = schema as? [String: Any] else { return [] }
+      if let reference = schema["$ref"] as? String {
+        return members(find(document, reference.split(separator: "/").dropFirst()))
+      }
+      let parts = ["allOf", "oneOf", "anyOf"].flatMap { schema[$0] as? [Any] ?? [] }
+      let own = (schema["properties"] as? [String: Any] ?? [:]).keys
+      return parts.reduce(into: Set(own)) { $0.formUnion(members($1)) }
+    }
+    let (method, path) = (operation.prefix { $0 != " " }, operation.drop { $0 != " " }.dropFirst())
+    var response = find(document, ["paths", path, method, "responses", "200"])
+    if let reference = find(response, ["$ref"]) as? String {
+      response = find(document, reference.split(separator: "/").dropFirst())
+    }
+    return members(find(response, ["content", "application/json", "schema"]))
+  }
+
   /// The operations that accept credentials of a scheme.
   func operations(under scheme: String) throws -> [Operation] {
     let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
