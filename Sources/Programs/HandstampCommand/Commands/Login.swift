@@ -69,7 +69,7 @@ struct Login: SessionCommand {
   @Flag(help: "take tokens of an OAuth server that names no token_type as bearer tokens") var assumeBearer = false
   @Flag(
     inversion: .prefixedNo,
-    help: "bind the tokens to a key of this machine (RFC 9449): a copied token is useless; this is remembered")
+    help: "whether tokens are bound to a key of this machine (RFC 9449): then a copy is useless; this is remembered")
   var dpop: Bool?
   @OptionGroup var network: NetworkOptions
   @OptionGroup var provider: ProviderOptions

@@ -20,7 +20,7 @@ package struct Span: ExpressibleByArgument, Hashable, Sendable {
     }
   }
 
-  package var defaultValueDescription: String { duration.words }
+  package var defaultValueDescription: String { duration == .zero ? "0 s" : duration.words }
 }
 
 extension Duration {
