@@ -38,8 +38,10 @@ import Testing
     for setting in ServeSettings.all where !setting.isHidden {
       let name = setting.isSecret ? setting.variable : setting.name
       let about = setting.about.replacing("|", with: "\\|")
+      // A secret is a variable, and those of a running process do not change.
+      let waits = setting.needsRestart || setting.isSecret
       rows["| `\(name)` |"] =
-        "| `\(name)` | \(about) | \(setting.fallback) | \(setting.needsRestart ? "restart" : "reload") |"
+        "| `\(name)` | \(about) | \(setting.fallback) | \(waits ? "restart" : "reload") |"
     }
     return rows
   }
