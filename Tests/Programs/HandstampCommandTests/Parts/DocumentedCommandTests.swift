@@ -10,8 +10,8 @@ import Testing
 /// Every call of `handstamp` and `handstamp-server` in the documents, in blocks of the shell and between words: the program that it names has
 /// the command, and takes these options and arguments. The live checks run those that need a server, and judge what comes of them.
 @Suite(.timeLimit(.minutes(10))) struct `A command in a document` {
-  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../../..")
-    .standardizedFileURL
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appendingPathComponent("../../../..").standardizedFileURL
 
   private static let documents: [String] = {
     var paths: [String] = []
@@ -63,7 +63,8 @@ import Testing
 
   @Test(arguments: [
     ("handstamp tokn", "unknown command: tokn"), ("handstamp token --jsn", "Unknown option '--jsn'"),
-    ("handstamp-server admin mail test", "Missing expected argument '<email>'"), ("handstamp serve", "unknown command: serve"),
+    ("handstamp-server admin mail test", "Missing expected argument '<email>'"),
+    ("handstamp serve", "unknown command: serve"),
     ("handstamp-server serve --port", "Missing value for '--port <port>'"),
   ])
   func `that its program refuses is found`(line: String, refusal: String) throws {
@@ -73,7 +74,8 @@ import Testing
 
   /// A call between words names a command, often without its arguments.
   @Test func `between words lacks arguments, and no option is unknown`() throws {
-    let calls = DocumentedCall.all(in: "`handstamp-server admin mail test` and `handstamp-server admin mail test --bcc`")
+    let calls = DocumentedCall.all(
+      in: "`handstamp-server admin mail test` and `handstamp-server admin mail test --bcc`")
     #expect(calls.map { $0.refusal == nil } == [true, false])
   }
 }
