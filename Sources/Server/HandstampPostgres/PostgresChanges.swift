@@ -36,6 +36,10 @@ struct PostgresStep {
 }
 
 extension PostgresStep {
+  init(_ sql: String, _ values: [PostgresValue], _ expectation: Expectation = .anything) {
+    self.init(statement: PostgresStatement(sql, values), expectation: expectation)
+  }
+
   /// The statements of changes, in order. One that deletes a row, followed by one that creates it anew, replaces it: a concurrent
   /// statement that waits for the row would otherwise find none, and neither change nor delete the new one.
   static func steps(of changes: [RegistryChange]) throws(RegistryStoreError) -> [PostgresStep] {
@@ -77,7 +81,7 @@ extension RegistryChange {
     switch self {
     case .createSession(var row):
       row.revision = 0
-      return [try .inserting(row)]
+      return [PostgresStep(statement: try .inserting(row))]
     case .replaceSession(let row, let expecting):
       return [
         PostgresStep(
@@ -92,54 +96,68 @@ extension RegistryChange {
       ]
     case .createAccount(var record):
       record.revision = 0
-      return [try .inserting(record)]
+      return [PostgresStep(statement: try .inserting(record))]
     case .replaceAccount(let record, let expecting):
-      return [try .replacing(record, expecting: expecting)]
+      let values = record.replacement(expecting: expecting).map { PostgresValue($0) }
+      return [PostgresStep(RegistryChange.accountReplacement, values, .current(.finding(record.id)))]
     case .expectAccount(let id, let revision):
       // Shared: other writes may rely on the same account, and none may change it until this one is over.
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            "SELECT revision FROM handstamp.account WHERE id = $1 FOR SHARE", [.text(id.rawValue)]),
-          expectation: .revision(revision))
-      ]
+      let sql = "SELECT revision FROM handstamp.account WHERE id = $1 FOR SHARE"
+      return [PostgresStep(sql, [.text(id.rawValue)], .revision(revision))]
     case .expectSession(let id):
       guard let session = SessionBytes(id) else { throw .notFound }
       // Shared: several writes may rely on the same session, and none may end it until they are over.
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            "SELECT 1::bigint FROM handstamp.session WHERE id = $1 AND ended_at IS NULL FOR SHARE",
-            [.bytes(session.bytes)]),
-          expectation: .current(.finding(session)))
-      ]
-    case .createOneTimeToken(let record): return [try .inserting(record)]
+      let sql = "SELECT 1::bigint FROM handstamp.session WHERE id = $1 AND ended_at IS NULL FOR SHARE"
+      return [PostgresStep(sql, [.bytes(session.bytes)], .current(.finding(session)))]
+    case .createOneTimeToken(let record): return [PostgresStep(statement: try .inserting(record))]
     case .redeemOneTimeToken(let id):
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            "DELETE FROM handstamp.one_time_token WHERE id = $1", [.bytes(id.bytes)]),
-          expectation: .present)
-      ]
+      return [PostgresStep("DELETE FROM handstamp.one_time_token WHERE id = $1", [.bytes(id.bytes)], .present)]
     case .voidOneTimeTokens(let purpose, let subject):
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            "DELETE FROM handstamp.one_time_token WHERE purpose = $1 AND subject = $2",
-            [.text(purpose.rawValue), .text(subject)]))
+      let sql = "DELETE FROM handstamp.one_time_token WHERE purpose = $1 AND subject = $2"
+      return [PostgresStep(sql, [.text(purpose.rawValue), .text(subject)])]
+    case .createItem(var item):
+      item.revision = 0
+      return [PostgresStep(statement: try .inserting(item))]
+    case .replaceItem(let item, let expecting):
+      let sql = """
+        UPDATE handstamp.stored_item SET payload = $1, due_at = $2, expires_at = $3, revision = revision + 1
+        WHERE id = $4 AND revision = $5
+        """
+      let values: [PostgresValue] = [
+        .text(item.payload), .integer(item.dueAt?.milliseconds), .integer(item.expiresAt.milliseconds),
+        .bytes(item.id.bytes), .integer(expecting),
       ]
-    case .createItem, .replaceItem, .putItem, .removeItem, .removeItems: return try itemSteps()
+      return [PostgresStep(sql, values, .current(.finding(item.id)))]
+    case .putItem(var item):
+      item.revision = 0
+      var step = PostgresStep(statement: try .inserting(item))
+      step.statement.sql += """
+         ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
+          expires_at = excluded.expires_at, revision = handstamp.stored_item.revision + 1
+        """
+      return [step]
+    case .removeItem(let item):
+      let sql = "DELETE FROM handstamp.stored_item WHERE id = $1 AND revision = $2"
+      return [PostgresStep(sql, [.bytes(item.id.bytes), .integer(item.revision)], .current(.finding(item.id)))]
+    case .removeItems(let kind, let subject):
+      let sql = "DELETE FROM handstamp.stored_item WHERE kind = $1 AND subject = $2"
+      return [PostgresStep(sql, [.text(kind.rawValue), .text(subject)])]
     case .eraseDevices(let account):
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            """
-            UPDATE handstamp.session SET device_id = '', device_name = '', platform = '', push_token = NULL,
-              revision = revision + 1
-            WHERE account = $1 AND ended_at IS NOT NULL
-            """, [.text(account.rawValue)]))
+      let sql = """
+        UPDATE handstamp.session SET device_id = '', device_name = '', platform = '', push_token = NULL,
+          revision = revision + 1
+        WHERE account = $1 AND ended_at IS NOT NULL
+        """
+      return [PostgresStep(sql, [.text(account.rawValue)])]
+    case .noteClock(let note):
+      let sql =
+        note.revision == 0
+        ? "INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+        : "UPDATE handstamp.clock SET at = $1, doubted_since = $2, revision = $3 WHERE revision = $3 - 1"
+      let values: [PostgresValue] = [
+        .integer(note.at.milliseconds), .integer(note.doubtedSince?.milliseconds), .integer(note.revision),
       ]
-    case .noteClock(let note): return [.noting(note)]
+      return [PostgresStep(sql, values, .unchanged)]
     case .moveTimes(let shift):
       return TimeShift.statements(schema: "handstamp.", mark: "$", least: "LEAST").map { sql in
         PostgresStep(statement: PostgresStatement(sql, shift.values.map { .integer($0) }, isFrequent: false))
@@ -148,80 +166,10 @@ extension RegistryChange {
     }
   }
 
-  private func itemSteps() throws(RegistryStoreError) -> [PostgresStep] {
-    switch self {
-    case .createItem(var item):
-      item.revision = 0
-      return [try .inserting(item)]
-    case .replaceItem(let item, let expecting):
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            """
-            UPDATE handstamp.stored_item SET payload = $1, due_at = $2, expires_at = $3, revision = revision + 1
-            WHERE id = $4 AND revision = $5
-            """,
-            [
-              .text(item.payload), .integer(item.dueAt?.milliseconds), .integer(item.expiresAt.milliseconds),
-              .bytes(item.id.bytes), .integer(expecting),
-            ]),
-          expectation: .current(.finding(item.id)))
-      ]
-    case .putItem(var item):
-      item.revision = 0
-      var step = try PostgresStep.inserting(item)
-      step.statement.sql += """
-         ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
-          expires_at = excluded.expires_at, revision = handstamp.stored_item.revision + 1
-        """
-      return [step]
-    case .removeItem(let item):
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            "DELETE FROM handstamp.stored_item WHERE id = $1 AND revision = $2",
-            [.bytes(item.id.bytes), .integer(item.revision)]),
-          expectation: .current(.finding(item.id)))
-      ]
-    case .removeItems(let kind, let subject):
-      return [
-        PostgresStep(
-          statement: PostgresStatement(
-            "DELETE FROM handstamp.stored_item WHERE kind = $1 AND subject = $2",
-            [.text(kind.rawValue), .text(subject)]))
-      ]
-    default: return []
-    }
-  }
+  private static let accountReplacement = AccountRecord.replacement(schema: "handstamp.", mark: "$")
 
   /// The entry of the audit log; `nil` for any other change.
   var loggedAction: AuditedAction? { if case .audit(let action) = self { action } else { nil } }
-}
-
-extension PostgresStep {
-  static func inserting(_ record: some StoredRecord) throws(RegistryStoreError) -> PostgresStep {
-    PostgresStep(statement: try .inserting(record))
-  }
-
-  static func replacing(_ record: AccountRecord, expecting: Int64) throws(RegistryStoreError) -> PostgresStep {
-    PostgresStep(
-      statement: PostgresStatement(
-        accountReplacement, record.replacement(expecting: expecting).map { PostgresValue($0) }),
-      expectation: .current(.finding(record.id)))
-  }
-
-  private static let accountReplacement = AccountRecord.replacement(schema: "handstamp.", mark: "$")
-
-  static func noting(_ note: ClockNote) -> PostgresStep {
-    let sql =
-      note.revision == 0
-      ? "INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-      : "UPDATE handstamp.clock SET at = $1, doubted_since = $2, revision = $3 WHERE revision = $3 - 1"
-    return PostgresStep(
-      statement: PostgresStatement(
-        sql, [.integer(note.at.milliseconds), .integer(note.doubtedSince?.milliseconds), .integer(note.revision)]),
-      expectation: .unchanged)
-  }
 }
 
 extension PostgresStatement {
