@@ -6,7 +6,7 @@ import HandstampSupport
 extension PostgresRegistryStore {
   @concurrent public func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
     guard let session = SessionBytes(id) else { return nil }
-    return try await records(SessionRow.self, "WHERE id = $1", [.bytes(session.bytes)]).first
+    return try await records(StoredQuery<SessionRow>("WHERE id = $1", [.bytes(session.bytes)])).first
   }
 
   /// Reads the session together with the database's clock, which all nodes share, and then writes.
@@ -29,115 +29,83 @@ extension PostgresRegistryStore {
   }
 
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
-    guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await records(
-      SessionRow.self, "WHERE account = $1 AND ended_at IS NULL ORDER BY created_at, id",
-      [.text(account.rawValue)])
+    try await records(.live(of: account))
   }
 
   @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
-    guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await records(
-      SessionRow.self, "WHERE account = $1 AND ended_at IS NOT NULL ORDER BY created_at, id",
-      [.text(account.rawValue)])
+    try await records(.ended(of: account))
   }
 
   @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
     // The index has days.
     try await records(
-      SessionRow.self,
-      """
-      WHERE ended_at IS NULL AND expiry_day IS NOT NULL AND expiry_day <= $1 / 86400000 AND expiry <= $1
-      ORDER BY expiry, id LIMIT $2
-      """, [.integer(now.milliseconds), .integer(Int64(max(limit, 0)))])
+      StoredQuery(
+        """
+        WHERE ended_at IS NULL AND expiry_day IS NOT NULL AND expiry_day <= $1 / 86400000 AND expiry <= $1
+        ORDER BY expiry, id LIMIT $2
+        """, [StoredValue(now), .limit(limit)]))
   }
 
   @concurrent public func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
-    try await account("id", id.rawValue)
+    try await records(.account(id)).first
   }
 
   @concurrent public func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
-    try await account("email", normalized)
+    try await records(.account(email: normalized)).first
   }
 
   @concurrent public func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
-    try await account("identity", identity.key)
+    try await records(.account(identity: identity.key)).first
   }
 
   @concurrent public func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-    try await records(OneTimeTokenRecord.self, "WHERE id = $1", [.bytes(id.bytes)]).first
+    try await records(.token(id)).first
   }
 
   @concurrent public func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
-    try await records(StoredItem.self, "WHERE id = $1", [.bytes(id.bytes)]).first
+    try await records(.item(id)).first
   }
 
   @concurrent public func items(
     _ kind: StoredItem.Kind, subject: String
   ) async throws(RegistryStoreError) -> [StoredItem] {
-    guard !subject.utf8.contains(0) else { return [] }
-    return try await records(
-      StoredItem.self, "WHERE kind = $1 AND subject = $2 ORDER BY created_at, id",
-      [.text(kind.rawValue), .text(subject)])
+    try await records(.items(kind, subject: subject))
   }
 
   @concurrent public func dueItems(
     _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
-    try await records(
-      StoredItem.self, "WHERE kind = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, id LIMIT $3",
-      [.text(kind.rawValue), .integer(now.milliseconds), .integer(Int64(max(limit, 0)))])
+    try await records(.due(kind, at: now, limit: limit))
   }
 
   @concurrent public func items(
     _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
-    try await records(
-      StoredItem.self, "WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $3",
-      [.text(kind.rawValue), .bytes(id?.bytes ?? []), .integer(Int64(max(limit, 0)))])
+    try await records(.items(kind, after: id, limit: limit))
   }
 
   @concurrent public func accounts(
     after id: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [AccountRecord] {
-    // No ID is empty.
-    try await records(
-      AccountRecord.self, "WHERE id > $1 ORDER BY id LIMIT $2",
-      [.text(id?.rawValue ?? ""), .integer(Int64(max(limit, 0)))])
+    try await records(.accounts(after: id, limit: limit))
   }
 
   @concurrent public func auditedActions(
     after id: Int64, about account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    let values = [PostgresValue.integer(id), .integer(Int64(max(limit, 0)))]
-    guard let account else {
-      return try await records(StoredAuditedAction.self, "WHERE id > $1 ORDER BY id LIMIT $2", values)
-    }
-    guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await records(
-      StoredAuditedAction.self, "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2",
-      values + [.text(account.rawValue)])
+    try await records(.log(after: id, about: account, limit: limit))
   }
 
   @concurrent public func latestAuditedActions(
     about account: AccountID, before id: Int64?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await records(
-      StoredAuditedAction.self, "WHERE id < $1 AND account = $3 ORDER BY id DESC LIMIT $2",
-      [.integer(id ?? .max), .integer(Int64(max(limit, 0))), .text(account.rawValue)])
+    try await records(.latestLog(about: account, before: id, limit: limit))
   }
 
   @concurrent public func events(
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent] {
-    var values = [PostgresValue.integer(id.rawValue), .integer(Int64(max(limit, 0)))]
-    guard let account else {
-      return try await records(StoredEvent.self, "WHERE id > $1 ORDER BY id LIMIT $2", values)
-    }
-    guard !account.rawValue.utf8.contains(0) else { return [] }
-    values.append(.text(account.rawValue))
-    return try await records(StoredEvent.self, "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2", values)
+    try await records(.log(after: id.rawValue, about: account, limit: limit))
   }
 
   /// Never: all nodes have one database, so that a damaged page would take every one of them out of a load balancer. PostgreSQL
@@ -181,7 +149,7 @@ extension PostgresRegistryStore {
     if isPooled, let identity = try await read(PostgresContents.identity, { $0.text }), !contents.saw(identity) {
       throw .unavailable(PostgresContents.replaced)
     }
-    let note: ClockNote? = try await records(ClockNote.self, "", []).first
+    let note = try await records(StoredQuery<ClockNote>()).first
     guard (note?.revision ?? -1) < least else {
       if let note { contents.saw(note) }
       return note?.marked(by: keptNote)
@@ -190,17 +158,9 @@ extension PostgresRegistryStore {
     throw .unavailable(PostgresContents.replaced)
   }
 
-  private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
-    // No text in PostgreSQL has one.
-    guard !value.utf8.contains(0) else { return nil }
-    return try await records(AccountRecord.self, "WHERE \(column) = $1", [.text(value)]).first
-  }
-
-  private func records<Record: StoredRecord>(
-    _ type: Record.Type, _ condition: String, _ values: [PostgresValue]
-  ) async throws(RegistryStoreError) -> [Record] {
-    let statement = PostgresStatement("SELECT \(Record.columns) FROM handstamp.\(Record.table) \(condition)", values)
-    return try await read(statement) { result throws(DescribedError) in try result.records(Record.self) }
+  private func records<Record>(_ query: StoredQuery<Record>) async throws(RegistryStoreError) -> [Record] {
+    guard !query.isInVain else { return [] }
+    return try await read(query.statement) { result throws(DescribedError) in try result.records(Record.self) }
   }
 
   private func read<Value: Sendable>(

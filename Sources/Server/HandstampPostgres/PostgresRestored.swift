@@ -7,25 +7,9 @@ struct PostgresRestored: RestoredDatabase {
   let opening: PostgresOpening
   let writer: PostgresWriter
 
-  func account(_ id: AccountID) throws -> AccountRecord? { try account("id", id.rawValue) }
-  func account(email normalized: String) throws -> AccountRecord? { try account("email", normalized) }
-  func account(identity key: String) throws -> AccountRecord? { try account("identity", key) }
-
-  private func account(_ column: String, _ value: String) throws -> AccountRecord? {
-    try opening.rows(
-      "SELECT \(AccountRecord.columns) FROM handstamp.account WHERE \(column) = $1", [.text(value)]
-    ).records(AccountRecord.self).first
-  }
-
-  func item(_ id: StoredItemID) throws -> StoredItem? { try items("id = $1", [.bytes(id.bytes)]).first }
-
-  func items(_ kind: StoredItem.Kind, subject: String) throws -> [StoredItem] {
-    try items("kind = $1 AND subject = $2", [.text(kind.rawValue), .text(subject)])
-  }
-
-  private func items(_ condition: String, _ values: [PostgresValue]) throws -> [StoredItem] {
-    try opening.rows("SELECT \(StoredItem.columns) FROM handstamp.stored_item WHERE \(condition)", values)
-      .records(StoredItem.self)
+  func records<Record>(_ query: StoredQuery<Record>) throws -> [Record] {
+    guard !query.isInVain else { return [] }
+    return try opening.rows(query.statement.sql, query.statement.values).records()
   }
 
   func make(_ changes: [RegistryChange]) throws {

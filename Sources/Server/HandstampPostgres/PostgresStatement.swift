@@ -17,6 +17,13 @@ struct PostgresStatement: Sendable {
   }
 }
 
+extension StoredQuery {
+  var statement: PostgresStatement {
+    PostgresStatement(
+      "SELECT \(Record.columns) FROM handstamp.\(Record.table) \(condition)", values.map { PostgresValue($0) })
+  }
+}
+
 /// A parameter. Its type is known even if it is null.
 struct PostgresValue: Sendable {
   let type: UInt32

@@ -8,27 +8,7 @@ import HandstampRegistry
 struct RestoredRows: RestoredDatabase {
   let db: Database
 
-  func account(_ id: AccountID) throws -> AccountRecord? { try account("id", id.rawValue) }
-  func account(email normalized: String) throws -> AccountRecord? { try account("email", normalized) }
-  func account(identity key: String) throws -> AccountRecord? { try account("identity", key) }
-
-  private func account(_ column: String, _ value: String) throws -> AccountRecord? {
-    try Row.fetchOne(
-      db, sql: "SELECT \(AccountRecord.columns) FROM account WHERE \(column) = ?", arguments: [value]
-    ).map(AccountRecord.init(row:))
-  }
-
-  func item(_ id: StoredItemID) throws -> StoredItem? { try items("id = ?", [Data(id.bytes)]).first }
-
-  func items(_ kind: StoredItem.Kind, subject: String) throws -> [StoredItem] {
-    try items("kind = ? AND subject = ?", [kind.rawValue, subject])
-  }
-
-  private func items(_ condition: String, _ arguments: StatementArguments) throws -> [StoredItem] {
-    try Row.fetchAll(
-      db, sql: "SELECT \(StoredItem.columns) FROM stored_item WHERE \(condition)", arguments: arguments
-    ).map(StoredItem.init(row:))
-  }
+  func records<Record>(_ query: StoredQuery<Record>) throws -> [Record] { try query.records(in: db) }
 
   func make(_ changes: [RegistryChange]) throws { try ChangeWriter(db: db).write(changes, []) }
 

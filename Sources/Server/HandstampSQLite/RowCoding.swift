@@ -67,6 +67,15 @@ extension SessionRow {
   }
 }
 
+extension StoredQuery {
+  func records(in db: Database) throws -> [Record] {
+    guard !isInVain else { return [] }
+    let statement = try db.cachedStatement(sql: "SELECT \(Record.columns) FROM \(Record.table) \(condition)")
+    return try Row.fetchAll(statement, arguments: StatementArguments(values.map(\.databaseValue)))
+      .map(Record.init(row:))
+  }
+}
+
 extension StoredRecord {
   init(row: Row) throws { try self.init(source: SQLiteRow(row: row)) }
 }

@@ -191,102 +191,82 @@ public final class SQLiteRegistryStore: ServerStore {
 
   @concurrent public func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
     guard let session = SessionBytes(id) else { return nil }
-    return try await read { db in try SessionRow.stored(session, in: db) }
+    return try await reader.read { db in try SessionRow.stored(session, in: db) }.get()
   }
 
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
-    guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await records(
-      SessionRow.self, "WHERE account = ? AND ended_at IS NULL ORDER BY created_at, id", [account.rawValue])
+    try await records(.live(of: account))
   }
 
   @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
-    guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await records(
-      SessionRow.self, "WHERE account = ? AND ended_at IS NOT NULL ORDER BY created_at, id",
-      [account.rawValue])
+    try await records(.ended(of: account))
   }
 
   @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
     try await records(
-      SessionRow.self, "WHERE ended_at IS NULL AND expiry IS NOT NULL AND expiry <= ? ORDER BY expiry, id LIMIT ?",
-      [now.milliseconds, max(limit, 0)])
+      StoredQuery(
+        "WHERE ended_at IS NULL AND expiry IS NOT NULL AND expiry <= $1 ORDER BY expiry, id LIMIT $2",
+        [StoredValue(now), .limit(limit)]))
   }
 
   @concurrent public func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
-    try await account("id", id.rawValue)
+    try await records(.account(id)).first
   }
 
   @concurrent public func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
-    try await account("email", normalized)
+    try await records(.account(email: normalized)).first
   }
 
   @concurrent public func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
-    try await account("identity", identity.key)
+    try await records(.account(identity: identity.key)).first
   }
 
   @concurrent public func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-    try await records(OneTimeTokenRecord.self, "WHERE id = ?", [Data(id.bytes)]).first
+    try await records(.token(id)).first
   }
 
   @concurrent public func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
-    try await records(StoredItem.self, "WHERE id = ?", [Data(id.bytes)]).first
+    try await records(.item(id)).first
   }
 
   @concurrent public func items(
     _ kind: StoredItem.Kind, subject: String
   ) async throws(RegistryStoreError) -> [StoredItem] {
-    guard !subject.utf8.contains(0) else { return [] }
-    return try await records(
-      StoredItem.self, "WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
+    try await records(.items(kind, subject: subject))
   }
 
   @concurrent public func dueItems(
     _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
-    try await records(
-      StoredItem.self, "WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id LIMIT ?",
-      [kind.rawValue, now.milliseconds, max(limit, 0)])
+    try await records(.due(kind, at: now, limit: limit))
   }
 
   @concurrent public func items(
     _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
-    try await records(
-      StoredItem.self, "WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",
-      [kind.rawValue, Data(id?.bytes ?? []), max(limit, 0)])
+    try await records(.items(kind, after: id, limit: limit))
   }
 
   @concurrent public func accounts(
     after id: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [AccountRecord] {
-    // No ID is empty.
-    try await records(
-      AccountRecord.self, "WHERE id > ? ORDER BY id LIMIT ?", [id?.rawValue ?? "", max(limit, 0)])
+    try await records(.accounts(after: id, limit: limit))
   }
 
   @concurrent public func auditedActions(
     after id: Int64, about account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    guard let account else {
-      return try await records(
-        StoredAuditedAction.self, "WHERE id > ? ORDER BY id LIMIT ?", [id, max(limit, 0)])
-    }
-    return try await records(
-      StoredAuditedAction.self, "WHERE id > ? AND account = ? ORDER BY id LIMIT ?",
-      [id, account.rawValue, max(limit, 0)])
+    try await records(.log(after: id, about: account, limit: limit))
   }
 
   @concurrent public func latestAuditedActions(
     about account: AccountID, before id: Int64?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    try await records(
-      StoredAuditedAction.self, "WHERE id < ? AND account = ? ORDER BY id DESC LIMIT ?",
-      [id ?? .max, account.rawValue, max(limit, 0)])
+    try await records(.latestLog(about: account, before: id, limit: limit))
   }
 
   @concurrent public func counts() async throws(RegistryStoreError) -> RegistryCounts {
-    try await read { db in
+    try await reader.read { db in
       func count(_ rest: String) throws -> Int { try Int.fetchOne(db, sql: "SELECT count(*) FROM \(rest)") ?? 0 }
       return RegistryCounts(
         accounts: try count("account WHERE closed_at IS NULL"),
@@ -295,7 +275,7 @@ public final class SQLiteRegistryStore: ServerStore {
         endedSessions: try count("session WHERE ended_at IS NOT NULL"), oneTimeTokens: try count("one_time_token"),
         items: try count("stored_item WHERE kind <> 'removal'"), events: try count("event"),
         auditedActions: try count("audit"))
-    }
+    }.get()
   }
 
   @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
@@ -320,7 +300,7 @@ public final class SQLiteRegistryStore: ServerStore {
   @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
     // The read must find at least the revision that was seen before it started.
     let least = newestNote.withLock { $0 }
-    let note = try await records(ClockNote.self).first
+    let note = try await records(StoredQuery<ClockNote>()).first
     let found = note?.revision ?? -1
     newestNote.withLock { $0 = max($0, found) }
     guard found < least else { return note?.marked(by: keptNote) }
@@ -331,10 +311,7 @@ public final class SQLiteRegistryStore: ServerStore {
   @concurrent public func events(
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent] {
-    let filter = account == nil ? "" : "AND account = ?"
-    return try await records(
-      StoredEvent.self, "WHERE id > ? \(filter) ORDER BY id LIMIT ?",
-      [id.rawValue] + (account.map { [$0.rawValue] } ?? []) + [max(limit, 0)])
+    try await records(.log(after: id.rawValue, about: account, limit: limit))
   }
 
   public var damage: String? { place.damage }
@@ -343,32 +320,15 @@ public final class SQLiteRegistryStore: ServerStore {
 
   @concurrent public func lastEventID() async throws(RegistryStoreError) -> EventID {
     // The sequence table remembers the newest event even after it was deleted.
-    let id = try await read { db in
+    let id = try await reader.read { db in
       try Int64.fetchOne(
         try db.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'event'"))
-    }
+    }.get()
     return EventID(rawValue: id ?? 0)
   }
 
-  private func records<Record: StoredRecord>(
-    _ type: Record.Type, _ condition: String = "", _ arguments: StatementArguments = []
-  ) async throws(RegistryStoreError) -> [Record] {
-    try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(Record.columns) FROM \(Record.table) \(condition)")
-      return try Row.fetchAll(statement, arguments: arguments).map(Record.init(row:))
-    }
-  }
-
-  private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
-    // SQLite would truncate the text there, and find a row with that prefix.
-    guard !value.utf8.contains(0) else { return nil }
-    return try await records(AccountRecord.self, "WHERE \(column) = ?", [value]).first
-  }
-
-  private func read<Value: Sendable>(
-    _ body: @escaping @Sendable (Database) throws -> Value
-  ) async throws(RegistryStoreError) -> Value {
-    try await reader.read(body).get()
+  private func records<Record>(_ query: StoredQuery<Record>) async throws(RegistryStoreError) -> [Record] {
+    try await reader.read { db in try query.records(in: db) }.get()
   }
 }
 

@@ -72,11 +72,7 @@ public struct Reapplied: Sendable, Hashable {
 
 /// A database that was found to be an older copy. Calls may wait.
 package protocol RestoredDatabase {
-  func account(_ id: AccountID) throws -> AccountRecord?
-  func account(email normalized: String) throws -> AccountRecord?
-  func account(identity key: String) throws -> AccountRecord?
-  func item(_ id: StoredItemID) throws -> StoredItem?
-  func items(_ kind: StoredItem.Kind, subject: String) throws -> [StoredItem]
+  func records<Record>(_ query: StoredQuery<Record>) throws -> [Record]
   /// Makes changes in one transaction.
   func make(_ changes: [RegistryChange]) throws
   /// Deletes the one-time tokens with these purposes, and the items of these kinds. Returns how many.
@@ -84,6 +80,12 @@ package protocol RestoredDatabase {
 }
 
 extension RestoredDatabase {
+  private func account(_ id: AccountID) throws -> AccountRecord? { try records(.account(id)).first }
+  private func account(email normalized: String) throws -> AccountRecord? {
+    try records(.account(email: normalized)).first
+  }
+  package func item(_ id: StoredItemID) throws -> StoredItem? { try records(.item(id)).first }
+
   /// Takes away again what the database still has.
   package func reapply(_ removals: [Removal]) throws -> Reapplied {
     var report = Reapplied()
@@ -162,7 +164,7 @@ extension RestoredDatabase {
       return [.replaceItem(item, expecting: item.revision)]
     case .items(let kind):
       // Later ones come from after the restore.
-      let items = try items(kind, subject: removal.account.rawValue).filter { $0.createdAt < removal.at }
+      let items = try records(.items(kind, subject: removal.account.rawValue)).filter { $0.createdAt < removal.at }
       report.count(items)
       return items.map { .removeItem($0) }
     case .rest(let kind, let payload):
@@ -201,7 +203,9 @@ extension RestoredDatabase {
       }
     }
     if let own = record.identity, own.key != state.identity {
-      let later = try state.identity.flatMap { try account(identity: $0) == nil ? ExternalIdentity(key: $0) : nil }
+      let later = try state.identity.flatMap {
+        try records(.account(identity: $0)).isEmpty ? ExternalIdentity(key: $0) : nil
+      }
       // Without either, the account would be a guest's, and be deleted.
       if later != nil || changed.email != nil { changed.identity = later }
     }
