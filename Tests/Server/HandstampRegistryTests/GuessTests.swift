@@ -148,7 +148,7 @@ import Testing
       email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, SessionStart(device: .sample),
       now: start)
     let later = start.advanced(by: day * 10)
-    _ = try await registry.end(.expired, now: later) { () throws(RegistryStoreError) in [new.row] }
+    _ = try await registry.end(.expired, now: later, rows: [new.row])
     let item = try #require(try await registry.item(StoredItemID(new.row.device.id, of: new.account.id)))
     #expect(Registry.languageRead(on: item) == "de")
   }

@@ -119,8 +119,8 @@ extension Registry {
       .voidOneTimeTokens(.deviceCode, subject: account.rawValue),
     ])
     let told = actor.isOwner ? notice(.sessionsEnded, of: account, name, now: now) : []
-    return try await end(.revoked, now: now, finally: told) { () throws(RegistryStoreError) in
-      try await store.sessions(of: account).filter { $0.client?.id == client }
-    }
+    return try await end(
+      .revoked, now: now, finally: told,
+      rows: try await store.sessions(of: account).filter { $0.client?.id == client })
   }
 }

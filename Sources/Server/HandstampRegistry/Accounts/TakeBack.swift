@@ -144,8 +144,8 @@ extension Registry {
         + GuessSubject.forgetting(record),
       // After the ends, which remember devices. The code is the only one that is left.
       finally: void + [change],
-      events: [RegistryEvent(kind: .credentialChange, account: record.id, at: now)]
-    ) { () throws(RegistryStoreError) in try await store.sessions(of: record.id) }
+      events: [RegistryEvent(kind: .credentialChange, account: record.id, at: now)],
+      rows: try await store.sessions(of: record.id))
     return (ended, code)
   }
 }

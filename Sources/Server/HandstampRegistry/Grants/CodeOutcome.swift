@@ -104,9 +104,9 @@ extension Registry {
     let name = NoticedName(text: grant.access.clientName, client: origin.client?.id)
     let notices = owner.map { notice(.tokenTheft, of: $0, name, now: now) } ?? []
     return .replayed(
-      try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in
-        try await store.session(id).map { [$0] } ?? []
-      })
+      try await end(
+        .tokenReuseDetected, now: now, finally: [audit] + notices,
+        rows: [try await store.session(id)].compactMap(\.self)))
   }
 }
 

@@ -81,11 +81,9 @@ extension Registry {
           audited(.sessionEndedAtProvider, account: account, session: $0.id, details: details, at: now)
         }
         let ids = Set(rows.map(\.id))
-        ended +=
-          (try await self.end(.endedAtProvider(), at: end.provider, now: now, finally: audits) {
-            () throws(RegistryStoreError) in
-            try await store.sessions(of: account).filter { ids.contains($0.id) }
-          })
+        ended += try await self.end(
+          .endedAtProvider(), at: end.provider, now: now, finally: audits,
+          rows: try await store.sessions(of: account).filter { ids.contains($0.id) })
       }
     }
     if end.change == .purged, let subject = end.subject {

@@ -68,10 +68,7 @@ extension Registry {
         .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: record.id, at: now),
       ] + TakeBack.pending.changes(of: record.id)
         + notice(.passwordChanged, of: record.id, name, now: now),
-      events: [event]
-    ) { () throws(RegistryStoreError) in
-      endingOthers ? try await store.sessions(of: record.id).filter { $0.id != kept } : []
-    }
+      events: [event], rows: endingOthers ? try await store.sessions(of: record.id).filter { $0.id != kept } : [])
   }
 
   /// Removes the password of an account, whose passkeys remain. A sign-in that was checked against it fails, and a mailed code may
@@ -115,10 +112,7 @@ extension Registry {
       with: [audited(.accountDeleted, account: record.id, at: now), RegistryChange.emptying(record, at: now)] + void
         + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
-      events: [event]
-    ) { () throws(RegistryStoreError) in
-      try await store.sessions(of: record.id)
-    }
+      events: [event], rows: try await store.sessions(of: record.id))
   }
 
   /// Closes an account and ends all its sessions, in one write. The account keeps its address and its password. Browsers that
@@ -133,10 +127,7 @@ extension Registry {
       with: [
         .replaceAccount(changed, expecting: record.revision), audited(.accountDisabled, account: record.id, at: now),
       ] + void,
-      events: [event]
-    ) { () throws(RegistryStoreError) in
-      try await store.sessions(of: record.id)
-    }
+      events: [event], rows: try await store.sessions(of: record.id))
   }
 
   /// Opens a closed account again: its owner may sign in. Its sessions stay ended.
@@ -292,8 +283,8 @@ extension Registry {
           with: [
             .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: id, at: now),
           ] + TakeBack.pending.changes(of: id),
-          events: [RegistryEvent(kind: .credentialChange, account: id, session: kept, at: now)]
-        ) { () throws(RegistryStoreError) in try await store.sessions(of: id).filter { $0.id != kept } }
+          events: [RegistryEvent(kind: .credentialChange, account: id, session: kept, at: now)],
+          rows: try await store.sessions(of: id).filter { $0.id != kept })
       } catch {
         guard error == .accountChanged else { throw error }
       }

@@ -35,9 +35,7 @@ extension Registry {
     case (.unknownKey(let id), _), (_, .unknownKey(let id)): throw .unknownKey(id)
     case (.forged, .forged): return []
     }
-    return try await end(reason, now: now) { () throws(RegistryStoreError) in
-      try await store.session(session.id).map { [$0] } ?? []
-    }
+    return try await end(reason, now: now, rows: [try await store.session(session.id)].compactMap(\.self))
   }
 
   /// Ends one session of an account.
@@ -65,7 +63,7 @@ extension Registry {
     let forgotten = reason == .revoked ? named.map { forgetting($0.device.id, of: account, now: now) } : []
     let told =
       reason == .revoked && !isAudited ? notice(.sessionsEnded, of: account, NoticedName(of: first), now: now) : []
-    return try await end(reason, now: now, finally: audit + forgotten + told) { () throws(RegistryStoreError) in
+    func present() async throws(RegistryStoreError) -> [SessionRow] {
       var rows: [SessionRow] = []
       for id in named.map(\.id) {
         guard let row = try await store.session(id) else { continue }
@@ -74,6 +72,7 @@ extension Registry {
       }
       return rows
     }
+    return try await end(reason, now: now, finally: audit + forgotten + told, rows: try await present())
   }
 
   /// The sessions that other pages of the browser began at the same time: only one of them has its cookie.
@@ -99,10 +98,10 @@ extension Registry {
       try await store.sessions(of: account).filter { $0.id != kept }
     }
     let told = actor.isOwner ? notice(.sessionsEnded, of: account, .none, now: now) : []
-    let first = try await end(reason, now: now, keeping: kept, finally: [audit] + told, rows: others)
+    let first = try await end(reason, now: now, keeping: kept, finally: [audit] + told, rows: try await others())
     // Those that began between the look and the write, by a code of a session that had not ended then. From now on none can.
     guard !first.isEmpty else { return first }
-    return first + (try await end(reason, now: now, keeping: kept, rows: others))
+    return first + (try await end(reason, now: now, keeping: kept, rows: try await others()))
   }
 
   /// Ends the sessions of one client of an account, whose consent and waiting codes go first. The audit log gets an entry if any ended.
@@ -120,9 +119,9 @@ extension Registry {
   /// Expired sessions are refused even before this call marks them.
   public func expire(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> [SessionRow] {
     // A session that a refresh has just extended is no longer expired and stays.
-    try await end(.expired, now: now, onlyUnchanged: true) { () throws(RegistryStoreError) in
-      try await store.expired(at: now, limit: limit).filter { $0.endReason(at: now) != nil }
-    }
+    try await end(
+      .expired, now: now, onlyUnchanged: true,
+      rows: try await store.expired(at: now, limit: limit).filter { $0.endReason(at: now) != nil })
   }
 
   /// Updates when a session was last seen, at most once per touch interval. Returns whether anything was written.
@@ -190,12 +189,13 @@ extension Registry {
   ///   - kept: a session that does not end with its browser.
   ///   - onlyUnchanged: whether a concurrent write to a session makes the call read the rows and decide again. If
   ///   `false`, a client cannot keep a session alive by refreshing it constantly.
+  ///   - rows: read anew for each attempt.
   func end(
     _ reason: EndReason, at provider: String? = nil, now: UnixTime, keeping kept: SessionID? = nil,
     with more: [RegistryChange] = [],
     finally last: [RegistryChange] = [],
     events moreEvents: [RegistryEvent] = [], onlyUnchanged: Bool = false,
-    rows: () async throws(RegistryStoreError) -> [SessionRow]
+    rows: @autoclosure () async throws(RegistryStoreError) -> [SessionRow]
   ) async throws(RegistryError) -> [SessionRow] {
     for _ in 0..<Registry.attempts {
       var found = try await read(try await rows()).filter { $0.end == nil }
@@ -232,14 +232,15 @@ extension Registry {
       // Sessions that began between the look at the rows and the write, by what the account's record no longer allows, or with a
       // browser that is no longer signed in. From now on none can begin so.
       if more.contains(where: \.replacesAccount) {
-        return ended + (try await end(reason, at: provider, now: now, keeping: kept, finally: last, rows: rows))
+        return ended
+          + (try await end(reason, at: provider, now: now, keeping: kept, finally: last, rows: try await rows()))
       }
       let browsers = ended.filter { $0.takesClients(with: reason) }
       guard !browsers.isEmpty else { return ended }
       return ended
-        + (try await end(reason, at: provider, now: now) { () throws(RegistryStoreError) in
-          try await dependents(of: browsers, endingAs: reason, now: now).filter { $0.id != kept }
-        })
+        + (try await end(
+          reason, at: provider, now: now,
+          rows: try await dependents(of: browsers, endingAs: reason, now: now).filter { $0.id != kept }))
     }
     throw Registry.contention
   }

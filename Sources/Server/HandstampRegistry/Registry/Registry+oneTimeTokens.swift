@@ -54,8 +54,7 @@ extension Registry {
               details: JSONText([("taken_back", reach.audited)]).text, at: now),
           ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, .none, now: now),
           // After the ends, which remember devices.
-          finally: void, events: [event]
-        ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }
+          finally: void, events: [event], rows: try await store.sessions(of: id))
       } catch {
         guard error == .accountChanged else { throw error }
       }
@@ -226,11 +225,7 @@ extension Registry {
   ) async throws(RegistryError) -> OneTimeToken {
     let (token, change) = token(
       purpose, subject: subject, account: account, payload: payload, lasting: lasting, now: now)
-    return try await stored(token, [change] + more)
-  }
-
-  private func stored(_ token: OneTimeToken, _ changes: [RegistryChange]) async throws(RegistryError) -> OneTimeToken {
-    try await writeIfUnchanged(changes)
+    try await writeIfUnchanged([change] + more)
     return token
   }
 }
