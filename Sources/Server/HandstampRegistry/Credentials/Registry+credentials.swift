@@ -55,11 +55,8 @@ extension Registry {
       try await store.write(changes, events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
       return true
     } catch {
-      switch error {
-      case .alreadyExists: return false
-      case .conflict, .notFound: throw .accountChanged
-      case .unavailable: throw RegistryError(error)
-      }
+      guard error != .alreadyExists else { return false }
+      throw RegistryError(error, changed: .accountChanged, missing: .accountChanged)
     }
   }
 

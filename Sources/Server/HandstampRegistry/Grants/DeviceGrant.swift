@@ -110,11 +110,8 @@ extension Registry {
         events: [])
       return true
     } catch {
-      switch error {
-      case .notFound: return false
-      case .conflict: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
+      guard error != .notFound else { return false }
+      throw RegistryError(error, changed: .accountChanged)
     }
   }
 

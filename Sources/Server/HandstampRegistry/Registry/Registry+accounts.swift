@@ -40,14 +40,7 @@ extension Registry {
     do throws(RegistryStoreError) {
       try await store.write([.replaceAccount(record, expecting: record.revision)] + more, events: events)
       return record.advanced
-    } catch {
-      switch error {
-      case .alreadyExists: throw .emailTaken
-      case .conflict: throw .accountChanged
-      case .notFound: throw .notFound
-      case .unavailable: throw RegistryError(error)
-      }
-    }
+    } catch { throw RegistryError(error, exists: .emailTaken, changed: .accountChanged, missing: .notFound) }
   }
 
   /// Sets a new password and, by default, ends every session except `kept`, in one write (OWASP ASVS 7.4.3).

@@ -124,13 +124,7 @@ extension Registry {
             .voidOneTimeTokens(.signUp, subject: stored.subject),
             audited(.accountCreated, account: record.id, at: now),
           ])
-      } catch {
-        switch error {
-        case .alreadyExists: throw .emailTaken
-        case .notFound: throw .oneTimeTokenInvalid
-        case .conflict, .unavailable: throw RegistryError(error)
-        }
-      }
+      } catch { throw RegistryError(error, exists: .emailTaken, missing: .oneTimeTokenInvalid) }
     }
     throw Registry.contention
   }

@@ -100,10 +100,7 @@ public struct Registry: Sendable {
   /// - Throws: ``RegistryError/accountChanged`` if something that they expect has changed or is missing.
   func writeIfUnchanged(_ changes: [RegistryChange], events: [RegistryEvent] = []) async throws(RegistryError) {
     do throws(RegistryStoreError) { try await store.write(changes, events: events) } catch {
-      switch error {
-      case .conflict, .notFound: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
+      throw RegistryError(error, changed: .accountChanged, missing: .accountChanged)
     }
   }
 }

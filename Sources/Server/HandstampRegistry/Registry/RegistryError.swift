@@ -28,12 +28,19 @@ public enum RegistryError: Error, Sendable, Hashable {
 }
 
 extension RegistryError {
-  /// Passes on an unavailable store. Other results, which the caller of the store should have handled, count as unavailable.
-  init(_ error: RegistryStoreError) {
-    self =
+  /// Passes on an unavailable store. Other results mean what the caller says, or count as unavailable: the caller should have handled
+  /// them.
+  init(
+    _ error: RegistryStoreError, exists: RegistryError? = nil, changed: RegistryError? = nil,
+    missing: RegistryError? = nil
+  ) {
+    let meaning: RegistryError? =
       switch error {
       case .unavailable(let cause): .unavailable(cause)
-      case .alreadyExists, .conflict, .notFound: .unavailable("unexpected result from the store: \(error)")
+      case .alreadyExists: exists
+      case .conflict: changed
+      case .notFound: missing
       }
+    self = meaning ?? .unavailable("unexpected result from the store: \(error)")
   }
 }
