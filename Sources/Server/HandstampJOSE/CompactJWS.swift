@@ -26,11 +26,7 @@ package struct CompactJWS: Sendable {
     self.signature = signature
   }
 
-  /// The ID of the key that the header names, to look it up. Nothing is verified yet. `nil` if there is none, or if the header is
-  /// one that ``payload(signedBy:)`` refuses.
-  package var keyID: String? { header?.keyID }
-
-  /// The header, to look up its key. Nothing is verified yet. `nil` for one that ``payload(signedBy:)`` refuses.
+  /// The header, to look up its key. Nothing is verified yet. `nil` for one that is not allowed, and one with a key of its own.
   package var header: JWSHeader? { JWSHeader(encodedHeader) }
 
   /// The issuer that the payload names, to look up its keys, if the header is allowed. Nothing is verified yet.
@@ -41,12 +37,6 @@ package struct CompactJWS: Sendable {
   private func claimed(_ name: String) -> String? {
     guard header != nil, let bytes = Base64URL.decode(Array(payload)) else { return nil }
     return JSONValue(bytes)?[name]?.string
-  }
-
-  /// Returns header and payload, if the header names the algorithm of `key` and no key of its own, and `key` signed the object.
-  package func payload(signedBy key: JWSPublicKey) -> (header: JWSHeader, payload: [UInt8])? {
-    guard let header, let payload = payload(under: header, signedBy: key) else { return nil }
-    return (header, payload)
   }
 
   /// Returns the payload, if the algorithm of the header is that of `key`, and `key` signed the object.
