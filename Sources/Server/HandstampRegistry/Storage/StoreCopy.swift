@@ -84,7 +84,7 @@ extension MovedStore {
     var summaries: [StoreCopy.Summary] = []
     try moving(keys: keys) { source, keys, mark, complete throws(RegistryOpenError) in
       try target.receiving(keys: keys, mark: mark) { target throws(RegistryOpenError) in
-        summaries = try StoreCopy(from: source, to: target, batch: batch).run(progress)
+        summaries = try StoreCopy(source: source, target: target, batch: batch).run(progress)
         try complete()
       }
     }
@@ -102,28 +102,22 @@ package struct StoreCopy {
     package var checksum: String
   }
 
-  private let source: any CopiedStore
-  private let target: any CopiedStore
-  private let batch: Int
-
-  package init(from source: any CopiedStore, to target: any CopiedStore, batch: Int = 1000) {
-    self.source = source
-    self.target = target
-    self.batch = batch
-  }
+  let source: any CopiedStore
+  let target: any CopiedStore
+  let batch: Int
 
   /// Copies what the target lacks, then reads both stores and compares them.
   ///
   /// - Parameter progress: called after each batch with the table and the number of rows that it has by then.
   /// - Throws: ``RegistryOpenError/refused(_:hint:)`` if the two differ in the end.
-  package func run(_ progress: (_ table: String, _ count: Int) -> Void) throws(RegistryOpenError) -> [Summary] {
+  func run(_ progress: (_ table: String, _ count: Int) -> Void) throws(RegistryOpenError) -> [Summary] {
     for table in StoredTable.all {
-      var (key, count) = try end(of: table)
-      while case let rows = try source.rows(of: table, after: key, limit: batch), !rows.isEmpty {
+      let (last, present) = try read(table, in: target) { _ in }
+      var count = present
+      _ = try read(table, in: source, after: last) { rows throws(RegistryOpenError) in
         try target.insert(rows, into: table)
         count += rows.count
         progress(table.name, count)
-        key = rows.last?.first
       }
     }
     try target.set(try source.counters())
@@ -148,24 +142,25 @@ package struct StoreCopy {
       hint: "make sure that no server uses either of them, empty the target, and copy again")
   }
 
-  /// Returns the last key in the target, and its number of rows.
-  private func end(of table: StoredTable) throws(RegistryOpenError) -> (ColumnValue?, Int) {
-    var (key, count): (ColumnValue?, Int) = (nil, 0)
-    while case let rows = try target.rows(of: table, after: key, limit: batch), !rows.isEmpty {
-      key = rows.last?.first
+  /// Reads the rows after a key. Returns the last key, and the number of rows.
+  private func read(
+    _ table: StoredTable, in store: any CopiedStore, after start: ColumnValue? = nil,
+    _ body: ([[ColumnValue]]) throws(RegistryOpenError) -> Void
+  ) throws(RegistryOpenError) -> (last: ColumnValue?, count: Int) {
+    var (last, count) = (start, 0)
+    while case let rows = try store.rows(of: table, after: last, limit: batch), !rows.isEmpty {
+      try body(rows)
+      last = rows.last?.first
       count += rows.count
     }
-    return (key, count)
+    return (last, count)
   }
 
   private func summary(of table: StoredTable, in store: any CopiedStore) throws(RegistryOpenError) -> Summary {
-    var (key, count): (ColumnValue?, Int) = (nil, 0)
     var hash = SHA256()
-    while case let rows = try store.rows(of: table, after: key, limit: batch), !rows.isEmpty {
-      for row in rows { for value in row { hash.update(data: value.canonical) } }
-      key = rows.last?.first
-      count += rows.count
-    }
+    let count = try read(table, in: store) { rows in
+      for value in rows.joined() { hash.update(data: value.canonical) }
+    }.count
     return Summary(table: table.name, count: count, checksum: Hexadecimal.text(hash.finalize()))
   }
 }

@@ -37,9 +37,13 @@ extension ColumnValue: ColumnSource {
 }
 
 extension ColumnSource {
-  package func readableValue(at index: Int) throws(DescribedError) -> ColumnValue {
+  func readableValue(at index: Int) throws(DescribedError) -> ColumnValue {
     guard let value = value(at: index) else { throw DescribedError.unreadable(column: name(at: index)) }
     return value
+  }
+
+  package func readableValues() throws(DescribedError) -> [ColumnValue] {
+    try (0..<count).map { index throws(DescribedError) in try readableValue(at: index) }
   }
 }
 
