@@ -15,15 +15,9 @@ package struct PostgresCopy: CopiedStore {
     let sql = "SELECT \(table.columns) FROM \(schema).\(table.name) \(condition) ORDER BY \(table.key) LIMIT $1"
     let values = [PostgresValue.integer(Int64(limit))] + (key.map { [PostgresValue($0)] } ?? [])
     let result = try run([PostgresStatement(sql, values)])[0]
-    var rows: [[ColumnValue]] = []
     do throws(DescribedError) {
-      for index in 0..<result.count {
-        let row = result[index]
-        rows.append(
-          try (0..<row.count).map { column throws(DescribedError) in try row.readableValue(at: column) })
-      }
+      return try (0..<result.count).map { row throws(DescribedError) in try result[row].readableValues() }
     } catch { throw .unavailable("\(error)") }
-    return rows
   }
 
   package func counters() throws(RegistryOpenError) -> StoreCounters {
@@ -50,9 +44,9 @@ package struct PostgresCopy: CopiedStore {
   private func run(_ statements: [PostgresStatement]) throws(RegistryOpenError) -> [PostgresResult] {
     do throws(PostgresError) {
       return try lane.connected(until: .now + .seconds(60)) { connection throws(PostgresError) in
-        var results: [PostgresResult] = []
-        for answer in try connection.run(statements, until: .now + .seconds(600)) { results.append(try answer.get()) }
-        return results
+        try connection.run(statements, until: .now + .seconds(600)).map { answer throws(PostgresError) in
+          try answer.get()
+        }
       }
     } catch {
       if case .refused("23505", _) = error { throw StoreCopy.stale }
@@ -76,9 +70,7 @@ package struct PostgresMove: MovedStore {
   ) throws(RegistryOpenError) {
     let opening = PostgresOpening(lane: lane, address: database.address)
     _ = try opening.checkServer()
-    var known = keys
-    if known == nil { known = try database.keyFile.load() }
-    guard let known else { throw .keyFileMissing(path: database.keyFile.path) }
+    let known = try database.keyFile.keys(or: keys)
     let mark = try opening.leave(known.instance)
     let copy = PostgresCopy(lane: lane, address: database.address, schema: PostgresSchema.left)
     do throws(RegistryOpenError) {

@@ -50,11 +50,8 @@ public struct PostgresDatabase: Sendable {
         let isPooled = try opening.checkServer()
         let isGiven = keys != nil
         let keys = try opening.prepared(migrating: true) { connection, found throws(RegistryOpenError) -> ServerKeys in
-          var known = keys
-          if known == nil { known = try self.keys(for: found) }
-          guard let keys = known else { throw .keyFileMissing(path: keyFile.path) }
-          var isUsed = isGiven
-          if !isUsed { isUsed = try isInUse() }
+          let keys = if let keys { keys } else { try self.keys(for: found) }
+          let isUsed = if isGiven { true } else { try isInUse() }
           if case .empty = found, isUsed { throw .tablesMissing(path: address.description) }
           try opening.bind(connection, found, to: keys)
           return keys
@@ -70,9 +67,7 @@ public struct PostgresDatabase: Sendable {
     keys: ServerKeys? = nil
   ) async throws(RegistryOpenError) -> (store: PostgresRegistryStore, keys: ServerKeys) {
     try await onQueue { lane throws(RegistryOpenError) in
-      var known = keys
-      if known == nil { known = try keyFile.load() }
-      guard let known else { throw .keyFileMissing(path: keyFile.path) }
+      let known = try keyFile.keys(or: keys)
       let opening = PostgresOpening(lane: lane, address: address)
       let isPooled = try opening.checkServer()
       guard case .bound = try opening.found() else { throw .tablesMissing(path: address.description) }

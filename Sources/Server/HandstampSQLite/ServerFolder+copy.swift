@@ -8,11 +8,13 @@ import HandstampSupport
 package struct SQLiteCopy: CopiedStore {
   private let queue: DatabaseQueue
 
-  private init(path: String) throws {
+  fileprivate init(path: String) throws(RegistryOpenError) {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = true
-    queue = try DatabaseQueue(path: path, configuration: configuration)
-    try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
+    do {
+      queue = try DatabaseQueue(path: path, configuration: configuration)
+      try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
+    } catch { throw .unavailable("\(RegistryStoreError.trouble(error))") }
   }
 
   package func rows(
@@ -23,8 +25,7 @@ package struct SQLiteCopy: CopiedStore {
       let sql = "SELECT \(table.columns) FROM \(table.name) \(condition) ORDER BY \(table.key) LIMIT ?"
       let arguments = StatementArguments((key.map { [$0.databaseValue] } ?? []) + [limit.databaseValue])
       return try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: arguments).map { row in
-        let source = SQLiteRow(row: row)
-        return try (0..<source.count).map { try source.readableValue(at: $0) }
+        try SQLiteRow(row: row).readableValues()
       }
     }
   }
@@ -62,10 +63,6 @@ package struct SQLiteCopy: CopiedStore {
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       throw StoreCopy.stale
     } catch { throw .unavailable("\(RegistryStoreError.trouble(error))") }
-  }
-
-  fileprivate static func opened(_ path: String) throws(RegistryOpenError) -> SQLiteCopy {
-    do { return try SQLiteCopy(path: path) } catch { throw .unavailable("\(RegistryStoreError.trouble(error))") }
   }
 
   fileprivate func close() throws(RegistryOpenError) {
@@ -112,9 +109,7 @@ extension ServerFolder: MovedStore {
     }
     // A server that starts waits for this.
     try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
-      var known = keys
-      if known == nil { known = try keyFile.load() }
-      guard let known else { throw .keyFileMissing(path: keyFile.path) }
+      let known = try keyFile.keys(or: keys)
       let isLeft = !PrivateFile.exists(databasePath) && PrivateFile.exists(movedPath)
       if !isLeft {
         // Migrates it, checks the keys, and ends again what a restored copy has as live.
@@ -127,7 +122,7 @@ extension ServerFolder: MovedStore {
         }
       }
       let mark = CopyMark(text: try mark(), isLeft: isLeft)
-      let copy = try SQLiteCopy.opened(isLeft ? movedPath : databasePath)
+      let copy = try SQLiteCopy(path: isLeft ? movedPath : databasePath)
       try body(copy, known, mark) { () throws(RegistryOpenError) in
         if !isLeft { try PrivateFile.move(databasePath, to: movedPath) }
       }
@@ -154,7 +149,7 @@ extension ServerFolder: MovedStore {
       guard !mark.isLeft || PrivateFile.exists(draft) else { throw CopyMark.again }
       let store = try SQLiteRegistryStore(path: draft, keys: keys, creating: true)
       do throws(RegistryStoreError) { try store.close() } catch { throw .unavailable("\(error)") }
-      let copy = try SQLiteCopy.opened(draft)
+      let copy = try SQLiteCopy(path: draft)
       // Those of the source are copied.
       try copy.forgetKeys()
       try body(copy)

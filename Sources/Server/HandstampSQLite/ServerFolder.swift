@@ -336,9 +336,7 @@ extension ServerFolder {
     try requireNotMoved()
     guard PrivateFile.exists(databasePath) else { throw .databaseMissing(path: databasePath) }
     return try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
-      var known = keys
-      if known == nil { known = try keyFile.load() }
-      guard let known else { throw .keyFileMissing(path: keyFile.path) }
+      let known = try keyFile.keys(or: keys)
       return (try store(known, creating: false, migrating: false), known)
     }
   }
@@ -374,14 +372,13 @@ extension ServerFolder {
     _ change: (MasterKeys) throws -> MasterKeys
   ) throws(RegistryOpenError) -> MasterKeys {
     try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
-      guard let contents = try keyFile.read() else { throw .keyFileMissing(path: keyFile.path) }
+      guard var contents = try keyFile.read() else { throw .keyFileMissing(path: keyFile.path) }
       let master: MasterKeys
       do { master = try change(contents.keys.master) } catch {
         throw .keyFileInvalid(path: keyFile.path, "the change leaves no usable keys")
       }
-      try keyFile.replace(
-        KeyFile.Contents(
-          keys: ServerKeys(instance: contents.keys.instance, master: master), inUse: contents.inUse))
+      contents.keys = ServerKeys(instance: contents.keys.instance, master: master)
+      try keyFile.replace(contents)
       return master
     }
   }

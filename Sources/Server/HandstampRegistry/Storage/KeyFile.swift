@@ -31,15 +31,17 @@ public struct KeyFile: Sendable {
     package var keys: ServerKeys
     /// Whether a database was created for the keys. From then on, a missing database is an error and not a first start.
     package var inUse: Bool
-
-    package init(keys: ServerKeys, inUse: Bool) {
-      self.keys = keys
-      self.inUse = inUse
-    }
   }
 
   /// Returns the keys, or `nil` if there is no file. Never replaces a file that it cannot read.
   public func load() throws(RegistryOpenError) -> ServerKeys? { try read()?.keys }
+
+  /// Returns the keys that are given; without any, those of the file, which must be there.
+  package func keys(or given: ServerKeys?) throws(RegistryOpenError) -> ServerKeys {
+    if let given { return given }
+    guard let keys = try load() else { throw .keyFileMissing(path: path) }
+    return keys
+  }
 
   /// Returns the keys in the text of a key file that is stored elsewhere, such as in the environment or a secret manager.
   ///
