@@ -55,11 +55,7 @@ struct PostgresPruning {
     ]
     let results = try results(deletions, connection)
     var count = results.dropLast().reduce(0) { $0 + $1.changes }
-    var owners: Set<String> = []
-    for index in 0..<results[4].count {
-      if case .text(let owner)? = results[4][index].value(at: 0) { owners.insert(owner) }
-    }
-    let guests = owners.sorted().map { owner in
+    let guests = Set(results[4].texts).sorted().map { owner in
       PostgresStatement(
         """
         DELETE FROM handstamp.account WHERE id = $1 AND email IS NULL AND identity IS NULL AND closed_at IS NULL
@@ -110,9 +106,7 @@ struct PostgresPruning {
     _ statements: [PostgresStatement], _ connection: PostgresConnection
   ) throws(PostgresError) -> [PostgresResult] {
     guard !statements.isEmpty else { return [] }
-    var results: [PostgresResult] = []
-    for answer in try connection.run(statements, until: deadline) { results.append(try answer.get()) }
-    return results
+    return try connection.run(statements, until: deadline).map { answer throws(PostgresError) in try answer.get() }
   }
 }
 #endif

@@ -8,9 +8,7 @@ extension PostgresRegistryStore {
   @concurrent public func inspect() async throws(RegistryStoreError) -> StoreInspection {
     let migrations = PostgresStatement(
       "SELECT 'format ' || number FROM handstamp.format ORDER BY number", isFrequent: false)
-    let formats = try await slowly(migrations) { result throws(DescribedError) in
-      (0..<result.count).compactMap { if case .text(let text)? = result[$0].value(at: 0) { text } else { nil } }
-    }
+    let formats = try await slowly(migrations) { $0.texts }
     let size = PostgresStatement(
       """
       SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
@@ -29,9 +27,7 @@ extension PostgresRegistryStore {
 
   @concurrent public func keysEverUsed() async throws(RegistryStoreError) -> [KeyID] {
     let statement = PostgresStatement("SELECT kid FROM handstamp.key_check ORDER BY kid", isFrequent: false)
-    return try await slowly(statement) { result throws(DescribedError) in
-      (0..<result.count).compactMap { if case .text(let id)? = result[$0].value(at: 0) { KeyID(id) } else { nil } }
-    }
+    return try await slowly(statement) { $0.texts.map { KeyID($0) } }
   }
 
   @concurrent public func liveSessions(

@@ -42,11 +42,4 @@ struct PostgresRestored: RestoredDatabase {
     return missing
   }
 }
-
-extension PostgresResult {
-  /// The texts of the first column.
-  var texts: [String] {
-    (0..<count).compactMap { if case .text(let text)? = self[$0].value(at: 0) { text } else { nil } }
-  }
-}
 #endif

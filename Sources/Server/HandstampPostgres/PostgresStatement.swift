@@ -106,11 +106,13 @@ final class PostgresResult {
     return text
   }
 
+  /// The texts of the first column.
+  var texts: [String] {
+    (0..<count).compactMap { if case .text(let text)? = self[$0].value(at: 0) { text } else { nil } }
+  }
+
   func records<Record: StoredRecord>(_ type: Record.Type = Record.self) throws(DescribedError) -> [Record] {
-    var records: [Record] = []
-    records.reserveCapacity(count)
-    for index in 0..<count { records.append(try Record(source: self[index])) }
-    return records
+    try (0..<count).map { index throws(DescribedError) in try Record(source: self[index]) }
   }
 
   fileprivate func name(of column: Int) -> String? { pq.fname(result, Int32(column)).map { String(cString: $0) } }
