@@ -41,12 +41,9 @@ public struct GuessCount: Sendable, Hashable {
 
   /// Returns the count after one more wrong password.
   func adding(at now: UnixTime) -> GuessCount { GuessCount(count: effective(at: now) + 1, last: now) }
+}
 
-  init(count: Int, last: UnixTime) {
-    self.count = count
-    self.last = last
-  }
-
+extension GuessCount {
   /// No attempt yet.
   static let none = GuessCount(count: 0, last: UnixTime(milliseconds: 0))
 

@@ -296,10 +296,9 @@ extension Registry {
   ) async throws(RegistryError) -> Bool {
     guard let step = setup.secret.step(of: code, at: now, or: wall) else { return false }
     let previous = replacing ? try await totp(of: account.id) : nil
-    var record = TOTPRecord(
-      account: account.id, createdAt: now, step: step,
+    let record = TOTPRecord(
+      account: account.id, createdAt: now, lastUsedAt: now, step: step,
       sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.totpContext(account.id)))
-    record.lastUsedAt = now
     return try await writeNew(
       [
         .expectSession(session),
@@ -362,12 +361,11 @@ extension Registry {
 
   /// The change that gives an authenticator app of another server to an account that has none.
   func creating(_ moving: MovingTOTP, of account: AccountID, now: UnixTime) throws(RegistryError) -> RegistryChange {
-    var record = TOTPRecord(
-      account: account, createdAt: min(moving.createdAt ?? now, now),
+    let record = TOTPRecord(
+      account: account, createdAt: min(moving.createdAt ?? now, now), lastUsedAt: moving.lastUsedAt,
       // A later one would refuse codes to come.
       step: min(moving.step, TOTPSecret.step(at: now) + TOTPSecret.tolerance),
       sealed: try mint.seal(moving.secret.secret, for: .totp, boundTo: Registry.totpContext(account)))
-    record.lastUsedAt = moving.lastUsedAt
     return .createItem(record.item(now: now))
   }
 }

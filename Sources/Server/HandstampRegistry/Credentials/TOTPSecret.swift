@@ -134,10 +134,6 @@ public struct TOTPRecord: Sendable, Hashable {
   /// That of the stored item.
   var revision: Int64 = 0
 
-  init(account: AccountID, createdAt: UnixTime, step: Int64, sealed: String) {
-    (self.account, self.createdAt, self.step, self.sealed) = (account, createdAt, step, sealed)
-  }
-
   /// How long a secret stays sealed with the same key: then it is sealed anew, with the one that is current.
   static let sealLife = Duration.seconds(7 * 86_400)
 
@@ -162,7 +158,7 @@ extension TOTPRecord: ItemPayload {
     guard let account = fields["account"], let created = fields.time("created"),
       let step = fields["step"].flatMap({ Int64($0) }), let sealed = fields["sealed"]
     else { return nil }
-    self.init(account: AccountID(account), createdAt: created, step: step, sealed: sealed)
-    lastUsedAt = fields.time("used")
+    self.init(
+      account: AccountID(account), createdAt: created, lastUsedAt: fields.time("used"), step: step, sealed: sealed)
   }
 }

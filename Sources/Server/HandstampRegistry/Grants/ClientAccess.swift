@@ -24,10 +24,6 @@ public struct ClientAccess: Sendable, Hashable {
   /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
   var redeemableUntil: UnixTime?
 
-  init(client: String, clientName: String, scope: String, audience: String?) {
-    (self.client, self.clientName, self.scope, self.audience) = (client, clientName, scope, audience)
-  }
-
   mutating func allow(by user: BrowserSession) {
     (authenticatedAt, methods, session) = (user.authenticatedAt, user.methods, user.row.id)
     methods.asked = context

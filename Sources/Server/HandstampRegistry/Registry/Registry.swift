@@ -11,7 +11,7 @@ public struct Registry: Sendable {
   public let limits: RegistryLimits
   /// The events of which accounts are told by mail. Stored in the write that makes the event, and sent by a server that has a mailer.
   package var notices: Set<AccountNotice> = []
-  let rotation: Rotation
+  let rotation = Rotation()
   let random: @Sendable () -> UInt64
   /// The actor of the changes, for the audit log.
   private(set) var actor = AuditActor.server()
@@ -24,17 +24,9 @@ public struct Registry: Sendable {
     store: any RegistryStore, mint: TokenMint, limits: RegistryLimits = RegistryLimits(),
     random: @escaping @Sendable () -> UInt64 = { .random(in: .min ... .max) }
   ) {
-    self.init(store: store, mint: mint, limits: limits, rotation: Rotation(), random: random)
-  }
-
-  package init(
-    store: any RegistryStore, mint: TokenMint, limits: RegistryLimits, rotation: Rotation,
-    random: @escaping @Sendable () -> UInt64
-  ) {
     self.store = store
     self.mint = mint
     self.limits = limits
-    self.rotation = rotation
     self.random = random
   }
 

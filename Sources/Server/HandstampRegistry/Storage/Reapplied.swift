@@ -9,12 +9,6 @@ public struct Reapplied: Sendable, Hashable {
     public let hasAddress: Bool
     /// Whether its owner has shown to read the mails to that address.
     public let hasConfirmedAddress: Bool
-
-    package init(account: AccountID, hasAddress: Bool, hasConfirmedAddress: Bool) {
-      self.account = account
-      self.hasAddress = hasAddress
-      self.hasConfirmedAddress = hasConfirmedAddress
-    }
   }
 
   /// The sessions that were ended again.

@@ -31,15 +31,7 @@ struct MemoryContents {
     return Array(matching.prefix(limit))
   }
 
-  func auditedActions(after id: Int64, about account: AccountID?, limit: Int) -> [StoredAuditedAction] {
-    Array(storedAudit(about: account).lazy.filter { $0.id > id }.prefix(limit))
-  }
-
-  func latestAuditedActions(about account: AccountID, before id: Int64?, limit: Int) -> [StoredAuditedAction] {
-    storedAudit(about: account).filter { $0.id < id ?? .max }.suffix(limit).reversed()
-  }
-
-  private func storedAudit(about account: AccountID?) -> [StoredAuditedAction] {
+  func auditedActions(about account: AccountID?) -> [StoredAuditedAction] {
     audit.enumerated().filter { account == nil || $1.account == account }.map { index, entry in
       StoredAuditedAction(id: Int64(forgottenAudit + index + 1), audited: entry)
     }

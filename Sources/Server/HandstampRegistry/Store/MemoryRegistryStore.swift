@@ -84,11 +84,11 @@ public actor MemoryRegistryStore: RegistryStore {
   }
 
   public func auditedActions(after id: Int64, about account: AccountID?, limit: Int) -> [StoredAuditedAction] {
-    contents.auditedActions(after: id, about: account, limit: max(limit, 0))
+    Array(contents.auditedActions(about: account).lazy.filter { $0.id > id }.prefix(max(limit, 0)))
   }
 
   public func latestAuditedActions(about account: AccountID, before id: Int64?, limit: Int) -> [StoredAuditedAction] {
-    contents.latestAuditedActions(about: account, before: id, limit: max(limit, 0))
+    contents.auditedActions(about: account).filter { $0.id < id ?? .max }.suffix(max(limit, 0)).reversed()
   }
 
   public func liveSessions(upTo time: UnixTime?) -> (refreshed: Int, begun: Int) {
