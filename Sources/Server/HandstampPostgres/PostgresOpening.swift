@@ -33,7 +33,7 @@ struct PostgresOpening {
           SELECT current_setting('server_version_num')::bigint, current_setting('server_encoding'),
             (pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on')::int::bigint,
             current_setting('synchronous_commit'), current_setting('fsync'), current_setting('server_version')
-          """, [], connection))
+          """, connection))
       return connection.isPooled
     }
   }
@@ -129,12 +129,24 @@ struct PostgresOpening {
   func prepared<Value>(
     migrating: Bool, _ body: (PostgresConnection, Found) throws(RegistryOpenError) -> Value
   ) throws(RegistryOpenError) -> Value {
+    try transaction { connection throws(RegistryOpenError) in
+      let (before, format) = try found(connection)
+      try migrate(connection, from: format, migrating)
+      return try body(connection, before)
+    }
+  }
+
+  /// Runs `body` in a transaction, one node at a time.
+  private func transaction<Value>(
+    _ body: (PostgresConnection) throws(RegistryOpenError) -> Value
+  ) throws(RegistryOpenError) -> Value {
     try running { connection throws(RegistryOpenError) in
       do throws(RegistryOpenError) {
-        try begin(connection)
-        let (before, format) = try found(connection)
-        try migrate(connection, from: format, migrating)
-        let value = try body(connection, before)
+        _ = try result("BEGIN ISOLATION LEVEL READ COMMITTED", connection)
+        _ = try result("SET LOCAL lock_timeout = 0", connection)
+        _ = try result("SET LOCAL idle_in_transaction_session_timeout = '600s'", connection)
+        _ = try result("SELECT pg_advisory_xact_lock(\(PostgresSchema.lock))", connection)
+        let value = try body(connection)
         _ = try result("COMMIT", connection)
         return value
       } catch {
@@ -143,13 +155,6 @@ struct PostgresOpening {
         throw error
       }
     }
-  }
-
-  private func begin(_ connection: PostgresConnection) throws(RegistryOpenError) {
-    _ = try result("BEGIN ISOLATION LEVEL READ COMMITTED", connection)
-    _ = try result("SET LOCAL lock_timeout = 0", connection)
-    _ = try result("SET LOCAL idle_in_transaction_session_timeout = '600s'", connection)
-    _ = try result("SELECT pg_advisory_xact_lock(\(PostgresSchema.lock))", connection)
   }
 
   private func migrate(
@@ -167,11 +172,9 @@ struct PostgresOpening {
     switch found {
     case .empty:
       _ = try result(
-        "INSERT INTO handstamp.instance (id) VALUES ($1)", [.text(keys.instance.rawValue)], connection)
+        "INSERT INTO handstamp.instance (id) VALUES ($1)", connection, [.text(keys.instance.rawValue)])
     case .bound(let id, let state):
-      guard id == keys.instance else {
-        throw .wrongKeys(path: path, "the database belongs to \(id), the keys to \(keys.instance)")
-      }
+      try check(id, keys.instance)
       try PostgresOpening.requireServing(state, path)
     }
     for id in keys.master.keys.keys.sorted() {
@@ -180,7 +183,7 @@ struct PostgresOpening {
         """
         INSERT INTO handstamp.key_check (kid, value) VALUES ($1, $2)
         ON CONFLICT (kid) DO UPDATE SET kid = excluded.kid RETURNING value
-        """, [.text(id.rawValue), .bytes(value)], connection)
+        """, connection, [.text(id.rawValue), .bytes(value)])
       guard stored.count == 1, case .bytes(value)? = stored[0].value(at: 0) else {
         throw .wrongKeys(path: path, "the key \(id) has changed")
       }
@@ -195,9 +198,8 @@ struct PostgresOpening {
     case .empty:
       guard !mark.isLeft else { throw CopyMark.again }
       _ = try result(
-        "INSERT INTO handstamp.instance (id, state) VALUES ($1, $2)",
-        [.text(instance.rawValue), .text("copying:\(mark.text)")],
-        connection)
+        "INSERT INTO handstamp.instance (id, state) VALUES ($1, $2)", connection,
+        [.text(instance.rawValue), .text("copying:\(mark.text)")])
     case .bound(instance, state: "copying:\(mark.text)"): return
     case .bound(let id, let state):
       throw .refused(
@@ -208,52 +210,43 @@ struct PostgresOpening {
 
   /// Opens the target of a complete copy to servers.
   func serve() throws(RegistryOpenError) {
-    try running { connection throws(RegistryOpenError) in
-      _ = try result("UPDATE handstamp.instance SET state = 'serving'", connection)
-    }
+    _ = try rows("UPDATE handstamp.instance SET state = 'serving'")
   }
 
   /// Takes the tables from every server, after the transactions that are under way. Returns the mark of the copy: a new one, or
   /// that of the copy that was begun before.
   func leave(_ instance: InstanceID) throws(RegistryOpenError) -> CopyMark {
-    try running { connection throws(RegistryOpenError) in
-      do throws(RegistryOpenError) {
-        try begin(connection)
-        _ = try result("SET LOCAL lock_timeout = '30s'", connection)
-        let present = try result(
-          """
-          SELECT (to_regclass('handstamp.instance') IS NOT NULL)::int::bigint,
-            (to_regclass('\(PostgresSchema.left).instance') IS NOT NULL)::int::bigint
-          """, connection)
-        guard case .integer(let isHere)? = present[0].value(at: 0), case .integer(let isLeft)? = present[0].value(at: 1)
-        else { throw .unavailable("\(path) does not answer like PostgreSQL") }
-        if isHere == 1 {
-          guard case .bound(let id, let state) = try found(connection).0 else { throw .tablesMissing(path: path) }
-          try check(id, instance)
-          try PostgresOpening.requireServing(state, path)
-          guard isLeft == 0 else {
-            throw .refused(
-              "\(path) also has the schema \(PostgresSchema.left) of a previous move",
-              hint: "if its sessions are not needed any more: DROP SCHEMA \(PostgresSchema.left) CASCADE")
-          }
-          let tables = StoredTable.all.map { "handstamp.\($0.name)" } + ["handstamp.instance", "handstamp.counter"]
-          _ = try result("LOCK TABLE \(tables.joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE", connection)
-          _ = try result(
-            "UPDATE handstamp.instance SET state = 'moving:' || replace(gen_random_uuid()::text, '-', '')", connection)
-          _ = try result("ALTER SCHEMA handstamp RENAME TO \(PostgresSchema.left)", connection)
+    try transaction { connection throws(RegistryOpenError) in
+      _ = try result("SET LOCAL lock_timeout = '30s'", connection)
+      let present = try result(
+        """
+        SELECT (to_regclass('handstamp.instance') IS NOT NULL)::int::bigint,
+          (to_regclass('\(PostgresSchema.left).instance') IS NOT NULL)::int::bigint
+        """, connection)
+      guard case .integer(let isHere)? = present[0].value(at: 0), case .integer(let isLeft)? = present[0].value(at: 1)
+      else { throw .unavailable("\(path) does not answer like PostgreSQL") }
+      if isHere == 1 {
+        guard case .bound(let id, let state) = try found(connection).0 else { throw .tablesMissing(path: path) }
+        try check(id, instance)
+        try PostgresOpening.requireServing(state, path)
+        guard isLeft == 0 else {
+          throw .refused(
+            "\(path) also has the schema \(PostgresSchema.left) of a previous move",
+            hint: "if its sessions are not needed any more: DROP SCHEMA \(PostgresSchema.left) CASCADE")
         }
-        guard isHere == 1 || isLeft == 1 else { throw .tablesMissing(path: path) }
-        let row = try result("SELECT id, state FROM \(PostgresSchema.left).instance", connection)
-        guard row.count == 1, case .text(let id)? = row[0].value(at: 0), case .text(let state)? = row[0].value(at: 1),
-          let colon = state.firstIndex(of: ":")
-        else { throw .unavailable("the schema \(PostgresSchema.left) of \(path) is not complete") }
-        try check(InstanceID(id), instance)
-        _ = try result("COMMIT", connection)
-        return CopyMark(text: String(state[state.index(after: colon)...]), isLeft: state.hasPrefix("moved"))
-      } catch {
-        _ = try? connection.run(PostgresStatement("ROLLBACK", isFrequent: false), until: deadline)
-        throw error
+        let tables = StoredTable.all.map { "handstamp.\($0.name)" } + ["handstamp.instance", "handstamp.counter"]
+        _ = try result("LOCK TABLE \(tables.joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE", connection)
+        _ = try result(
+          "UPDATE handstamp.instance SET state = 'moving:' || replace(gen_random_uuid()::text, '-', '')", connection)
+        _ = try result("ALTER SCHEMA handstamp RENAME TO \(PostgresSchema.left)", connection)
       }
+      guard isHere == 1 || isLeft == 1 else { throw .tablesMissing(path: path) }
+      let row = try result("SELECT id, state FROM \(PostgresSchema.left).instance", connection)
+      guard row.count == 1, case .text(let id)? = row[0].value(at: 0), case .text(let state)? = row[0].value(at: 1),
+        let colon = state.firstIndex(of: ":")
+      else { throw .unavailable("the schema \(PostgresSchema.left) of \(path) is not complete") }
+      try check(InstanceID(id), instance)
+      return CopyMark(text: String(state[state.index(after: colon)...]), isLeft: state.hasPrefix("moved"))
     }
   }
 
@@ -265,26 +258,16 @@ struct PostgresOpening {
 
   /// Notes that the copy is complete.
   func setLeft(_ mark: CopyMark) throws(RegistryOpenError) {
-    try running { connection throws(RegistryOpenError) in
-      _ = try result(
-        "UPDATE \(PostgresSchema.left).instance SET state = $1", [.text("moved:\(mark.text)")], connection)
-    }
+    _ = try rows("UPDATE \(PostgresSchema.left).instance SET state = $1", [.text("moved:\(mark.text)")])
   }
 
   /// Gives the tables of a copy that was not completed back to the servers.
   func comeBack() throws(RegistryOpenError) {
-    try running { connection throws(RegistryOpenError) in
-      let state = try result("SELECT state FROM \(PostgresSchema.left).instance", connection).text
-      guard state?.hasPrefix("moving:") == true else { return }
-      do throws(RegistryOpenError) {
-        try begin(connection)
-        _ = try result("UPDATE \(PostgresSchema.left).instance SET state = 'serving'", connection)
-        _ = try result("ALTER SCHEMA \(PostgresSchema.left) RENAME TO handstamp", connection)
-        _ = try result("COMMIT", connection)
-      } catch {
-        _ = try? connection.run(PostgresStatement("ROLLBACK", isFrequent: false), until: deadline)
-        throw error
-      }
+    let state = try rows("SELECT state FROM \(PostgresSchema.left).instance").text
+    guard state?.hasPrefix("moving:") == true else { return }
+    try transaction { connection throws(RegistryOpenError) in
+      _ = try result("UPDATE \(PostgresSchema.left).instance SET state = 'serving'", connection)
+      _ = try result("ALTER SCHEMA \(PostgresSchema.left) RENAME TO handstamp", connection)
     }
   }
 
@@ -348,14 +331,12 @@ struct PostgresOpening {
   /// Returns the ends of the last days, the newest first, which a log may lack after a crash, or because another node made them.
   func recentEnds() throws(RegistryOpenError) -> [LoggedEnd] {
     let since = UnixTime.systemTime.advanced(by: .seconds(-7 * 86_400))
-    return try running { connection throws(RegistryOpenError) in
-      let rows = try result(
-        """
-        SELECT \(LoggedEnd.columns) FROM handstamp.session
-        WHERE ended_at > $1 AND (expiry IS NULL OR expiry > ended_at) ORDER BY ended_at DESC LIMIT 100000
-        """, [.integer(since.milliseconds)], connection)
-      return (0..<rows.count).compactMap { try? LoggedEnd(source: rows[$0]) }
-    }
+    let rows = try rows(
+      """
+      SELECT \(LoggedEnd.columns) FROM handstamp.session
+      WHERE ended_at > $1 AND (expiry IS NULL OR expiry > ended_at) ORDER BY ended_at DESC LIMIT 100000
+      """, [.integer(since.milliseconds)])
+    return (0..<rows.count).compactMap { try? LoggedEnd(source: rows[$0]) }
   }
 
   /// Returns the removals of the last days, see ``recentEnds()``.
@@ -372,23 +353,18 @@ struct PostgresOpening {
 
   /// Stores a note that is newer than the database's, which was then restored from an older copy.
   func catchUp(with kept: ClockNote) throws(RegistryOpenError) {
-    try running { connection throws(RegistryOpenError) in
-      _ = try result(
-        """
-        INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, $3)
-        ON CONFLICT (only_one) DO UPDATE SET at = $1, doubted_since = $2, revision = $3
-          WHERE handstamp.clock.revision < $3
-        """,
-        [
-          .integer(kept.at.milliseconds), .integer(kept.doubtedSince?.milliseconds), .integer(kept.revision),
-        ], connection)
-    }
+    _ = try rows(
+      """
+      INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, $3)
+      ON CONFLICT (only_one) DO UPDATE SET at = $1, doubted_since = $2, revision = $3
+        WHERE handstamp.clock.revision < $3
+      """, [.integer(kept.at.milliseconds), .integer(kept.doubtedSince?.milliseconds), .integer(kept.revision)])
   }
 
   // MARK: Statements
 
-  func rows(_ sql: String, _ values: [PostgresValue]) throws(RegistryOpenError) -> PostgresResult {
-    try running { connection throws(RegistryOpenError) in try result(sql, values, connection) }
+  func rows(_ sql: String, _ values: [PostgresValue] = []) throws(RegistryOpenError) -> PostgresResult {
+    try running { connection throws(RegistryOpenError) in try result(sql, connection, values) }
   }
 
   private func running<Value>(
@@ -404,11 +380,7 @@ struct PostgresOpening {
   }
 
   private func result(
-    _ sql: String, _ connection: PostgresConnection
-  ) throws(RegistryOpenError) -> PostgresResult { try result(sql, [], connection) }
-
-  private func result(
-    _ sql: String, _ values: [PostgresValue], _ connection: PostgresConnection
+    _ sql: String, _ connection: PostgresConnection, _ values: [PostgresValue] = []
   ) throws(RegistryOpenError) -> PostgresResult {
     do throws(PostgresError) {
       return try connection.run(PostgresStatement(sql, values, isFrequent: false), until: deadline)
