@@ -83,26 +83,23 @@ struct PostgresTransaction {
     _ steps: [PostgresStep], _ answers: [Result<PostgresResult, PostgresError>], _ connection: PostgresConnection
   ) throws(PostgresError) -> RegistryStoreError? {
     for (step, answer) in zip(steps, answers) {
-      let result = try rolledBack(answer, connection) { fault in
-        let error = RegistryStoreError(fault)
-        if case .unavailable = error { return nil }
-        return error
+      let result: PostgresResult
+      do throws(PostgresError) { result = try rolledBack(answer, connection) } catch {
+        let refusal = RegistryStoreError(error)
+        if case .unavailable = refusal { throw error }
+        return refusal
       }
-      switch result {
-      case .failure(let refusal): return refusal
-      case .success(let result):
-        guard let refusal = step.refusal(result) else { continue }
-        guard case .current(let existence) = step.expectation else {
-          try rollBack(connection)
-          return refusal
-        }
-        // A later change may have been refused, and then nothing else can be asked in the transaction.
-        let isRefused = answers.contains { if case .failure = $0 { true } else { false } }
-        if isRefused { try rollBack(connection) }
-        let isThere = try connection.run(existence, until: end).count > 0
-        if !isRefused { try rollBack(connection) }
-        return isThere ? .conflict : .notFound
+      guard let refusal = step.refusal(result) else { continue }
+      guard case .current(let existence) = step.expectation else {
+        try rollBack(connection)
+        return refusal
       }
+      // A later change may have been refused, and then nothing else can be asked in the transaction.
+      let isRefused = answers.contains { if case .failure = $0 { true } else { false } }
+      if isRefused { try rollBack(connection) }
+      let isThere = try connection.run(existence, until: end).count > 0
+      if !isRefused { try rollBack(connection) }
+      return isThere ? .conflict : .notFound
     }
     return nil
   }
@@ -134,20 +131,7 @@ struct PostgresTransaction {
     return statements + [PostgresStatement("COMMIT")]
   }
 
-  /// Returns the result of a statement. If it was refused, rolls back and throws, or returns what `meaning` makes of it.
-  private func rolledBack(
-    _ answer: Result<PostgresResult, PostgresError>, _ connection: PostgresConnection,
-    _ meaning: (PostgresError) -> RegistryStoreError?
-  ) throws(PostgresError) -> Result<PostgresResult, RegistryStoreError> {
-    switch answer {
-    case .success(let result): return .success(result)
-    case .failure(let fault):
-      try rollBack(connection)
-      if let refusal = meaning(fault) { return .failure(refusal) }
-      throw fault
-    }
-  }
-
+  /// Returns the result of a statement. If it was refused, rolls back and throws.
   private func rolledBack(
     _ answer: Result<PostgresResult, PostgresError>, _ connection: PostgresConnection
   ) throws(PostgresError) -> PostgresResult {
@@ -182,13 +166,11 @@ struct PostgresTransaction {
         if error == .aborted { throw error }
         if case .unavailable(let text) = RegistryStoreError(error) { why = text }
         // Another node must not have to wait for this one.
-        if deadline > .now { PostgresTransaction.pause() }
+        if deadline > .now { usleep(20_000) }
       }
     } while deadline > .now
     return .failure(.unavailable("the outcome of a commit is unknown: \(why)"))
   }
-
-  private static func pause() { usleep(20_000) }
 }
 
 extension PostgresError {
