@@ -7,53 +7,49 @@ import HandstampSupport
 extension SQLiteRegistryStore {
   /// Reads the whole database and checks it. That takes some seconds per gigabyte.
   @concurrent public func inspect() async throws(RegistryStoreError) -> StoreInspection {
-    do {
-      return try await pool.read { db in
-        let faults = try String.fetchAll(db, sql: "PRAGMA integrity_check(20)").filter { $0 != "ok" }
-        let orphans = try Int.fetchOne(db, sql: "SELECT count(*) FROM pragma_foreign_key_check") ?? 0
-        return StoreInspection(
-          faults: faults + (orphans > 0 ? ["\(orphans) row(s) without the row that they refer to"] : []),
-          migrations: try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid"),
-          size: try Int64.fetchOne(db, sql: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
-            ?? 0)
-      }
-    } catch { throw .trouble(error) }
+    try await slowly { db in
+      let faults = try String.fetchAll(db, sql: "PRAGMA integrity_check(20)").filter { $0 != "ok" }
+      let orphans = try Int.fetchOne(db, sql: "SELECT count(*) FROM pragma_foreign_key_check") ?? 0
+      return StoreInspection(
+        faults: faults + (orphans > 0 ? ["\(orphans) row(s) without the row that they refer to"] : []),
+        migrations: try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid"),
+        size: try Int64.fetchOne(db, sql: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+          ?? 0)
+    }
   }
 
-  /// Returns the IDs of all keys that the database was ever used with. An ID is never given to another key.
   @concurrent public func keysEverUsed() async throws(RegistryStoreError) -> [KeyID] {
-    do {
-      return try await pool.read { db in
-        try String.fetchAll(db, sql: "SELECT kid FROM key_check ORDER BY kid").map { KeyID($0) }
-      }
-    } catch { throw .trouble(error) }
+    try await slowly { db in
+      try String.fetchAll(db, sql: "SELECT kid FROM key_check ORDER BY kid").map { KeyID($0) }
+    }
   }
 
-  /// Counts the live sessions that were last refreshed at that time or before, and those that began then or before; with `nil`,
-  /// all of them.
   @concurrent public func liveSessions(
     upTo time: UnixTime?
   ) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int) {
-    do {
-      let limit = time?.milliseconds ?? .max
-      return try await pool.read { db in
-        func count(_ column: String) throws -> Int {
-          try Int.fetchOne(
-            db, sql: "SELECT count(*) FROM session WHERE ended_at IS NULL AND \(column) <= ?", arguments: [limit]) ?? 0
-        }
-        return (try count("rotated_at"), try count("created_at"))
+    let limit = time?.milliseconds ?? .max
+    return try await slowly { db in
+      func count(_ column: String) throws -> Int {
+        try Int.fetchOne(
+          db, sql: "SELECT count(*) FROM session WHERE ended_at IS NULL AND \(column) <= ?", arguments: [limit]) ?? 0
       }
-    } catch { throw .trouble(error) }
+      return (try count("rotated_at"), try count("created_at"))
+    }
   }
 
   @concurrent public func clientSessions() async throws(RegistryStoreError) -> [String: Int] {
-    do {
-      return try await pool.read { db in
-        let rows = try Row.fetchAll(
-          db, sql: "SELECT client, count(*) FROM session WHERE ended_at IS NULL AND client IS NOT NULL GROUP BY client")
-        return rows.reduce(into: [:]) { counts, row in counts[row[0] as String] = row[1] as Int }
-      }
-    } catch { throw .trouble(error) }
+    try await slowly { db in
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT client, count(*) FROM session WHERE ended_at IS NULL AND client IS NOT NULL GROUP BY client")
+      return rows.reduce(into: [:]) { counts, row in counts[row[0] as String] = row[1] as Int }
+    }
+  }
+
+  /// A read that may take long, in a transaction of its own.
+  private func slowly<Value: Sendable>(
+    _ body: @escaping @Sendable (Database) throws -> Value
+  ) async throws(RegistryStoreError) -> Value {
+    do { return try await pool.read(body) } catch { throw .trouble(error) }
   }
 
   /// Writes a consistent copy of the database, while others read and write it. It is one file, and durable.
