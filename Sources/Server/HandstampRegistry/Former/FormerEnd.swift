@@ -46,8 +46,3 @@ package struct FormerEnd: StoredJob {
         expiresAt: now.advanced(by: FormerEnd.memory)))
   }
 }
-
-extension ClaimedJob where Job == FormerEnd {
-  /// The context that its tokens are sealed with.
-  package var context: String { Base64URL.encode(item.id.bytes) }
-}

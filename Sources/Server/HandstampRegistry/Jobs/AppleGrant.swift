@@ -54,11 +54,6 @@ package struct AppleGrant: StoredJob {
   }
 }
 
-extension ClaimedJob where Job == AppleGrant {
-  /// The context that its secrets are sealed with.
-  package var context: String { Base64URL.encode(item.id.bytes) }
-}
-
 extension Registry {
   /// Keeps the code of a sign-in with Apple, to be exchanged soon. A previous grant of the same account and client is replaced.
   package func keep(

@@ -43,6 +43,8 @@ package struct ClaimedJob<Job: StoredJob>: Sendable, Hashable {
 
   /// When it was stored.
   package var createdAt: UnixTime { item.createdAt }
+  /// The context that its secrets are sealed with, if it has any.
+  package var context: String { Base64URL.encode(item.id.bytes) }
 }
 
 extension Registry {
@@ -65,14 +67,14 @@ extension Registry {
     var next = item
     guard var job = PayloadCoding.value(Job.self, item.payload) else {
       next.dueAt = now.advanced(by: Registry.deferral)
-      _ = try await replace(item, by: next)
+      _ = try await write([.replaceItem(next, expecting: item.revision)], [])
       return nil
     }
     job.tries.attempts += 1
     job.tries.lease = Base64URL.encode(randomBytes(9, from: &source))
     next.dueAt = lease
     next.payload = PayloadCoding.text(job)
-    guard try await replace(item, by: next) else { return nil }
+    guard try await write([.replaceItem(next, expecting: item.revision)], []) else { return nil }
     next.revision += 1
     return ClaimedJob(item: next, job: job)
   }
@@ -112,7 +114,7 @@ extension Registry {
     for _ in 0..<Registry.attempts {
       var next = claimed.item
       change(&next)
-      if try await replace(claimed.item, by: next, with: more) {
+      if try await write(more + [.replaceItem(next, expecting: claimed.item.revision)], []) {
         next.revision += 1
         return ClaimedJob(item: next, job: claimed.job)
       }
@@ -121,12 +123,5 @@ extension Registry {
       claimed.item = stored
     }
     throw Registry.contention
-  }
-
-  /// Returns `false` if the stored item is no longer `item`.
-  private func replace(
-    _ item: StoredItem, by next: StoredItem, with more: [RegistryChange] = []
-  ) async throws(RegistryError) -> Bool {
-    try await write(more + [.replaceItem(next, expecting: item.revision)], [])
   }
 }

@@ -133,7 +133,7 @@ extension Registry {
     seen.lastSeenAt = now
     seen.revision += 1
     // A concurrent writer has seen the session too.
-    return try await replace(row, by: seen)
+    return try await write([.replaceSession(seen, expecting: row.revision)], [])
   }
 
   /// Renames the device of a session.
@@ -174,7 +174,7 @@ extension Registry {
       change(&next)
       guard next != row else { return row }
       next.revision += 1
-      if try await replace(row, by: next, with: more) { return next }
+      if try await write(more + [.replaceSession(next, expecting: row.revision)], []) { return next }
       guard try await stillHold(more) else { throw .oneTimeTokenInvalid }
     }
     throw Registry.contention

@@ -91,13 +91,6 @@ extension Registry {
     }
   }
 
-  /// Replaces `row` by `next`. Returns `false` if the stored row is no longer `row`.
-  func replace(
-    _ row: SessionRow, by next: SessionRow, with more: [RegistryChange] = []
-  ) async throws(RegistryError) -> Bool {
-    try await write(more + [.replaceSession(next, expecting: row.revision)], [])
-  }
-
   /// Writes changes. Returns `false` if something that they expect has changed or is missing, or what they create exists.
   func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]

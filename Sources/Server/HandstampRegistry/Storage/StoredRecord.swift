@@ -7,14 +7,13 @@ package protocol StoredRecord: Sendable {
   static var table: String { get }
   /// The names of the columns, separated by commas.
   static var columns: String { get }
-  /// The number of ``columns``.
-  static var columnCount: Int { get }
   init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError)
   /// The values of ``columns``.
   func storedValues() throws(RegistryStoreError) -> [StoredValue]
 }
 
 extension StoredRecord {
+  /// The number of ``columns``.
   package static var columnCount: Int { columns.split(separator: ",").count }
 
   package init(source: some ColumnSource) throws(DescribedError) {
