@@ -313,7 +313,6 @@ extension Registry {
   public func openAccount(
     email: EmailAddress, username: String, codeLasting life: Duration, now: UnixTime
   ) async throws(RegistryError) -> (account: AccountRecord, code: OneTimeToken) {
-    guard try await account(email: email) == nil else { throw .emailTaken }
     let record = newAccount(email: email, username: username, passwordHash: nil, now: now)
     let (code, change) = token(
       .passwordReset, subject: record.id.rawValue, account: record.id, lasting: life, now: now)
@@ -333,7 +332,6 @@ extension Registry {
   package func inviteAccount(
     email: EmailAddress, username: String, in language: String?, now: UnixTime
   ) async throws(RegistryError) -> AccountRecord {
-    guard try await account(email: email) == nil else { throw .emailTaken }
     let record = newAccount(email: email, username: username, passwordHash: nil, now: now)
     let job = MailJob(kind: .invitation, email: email, account: record.id, language: language)
     return try await create(
