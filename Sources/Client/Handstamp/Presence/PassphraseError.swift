@@ -32,9 +32,7 @@ public enum PassphraseError: HandstampError, Hashable {
     case .notSet, .alreadySet, .tooShort, .unusable: nil
     }
   }
-}
 
-extension PassphraseError {
   public var code: String {
     switch self {
     case .wrong: "wrong_passphrase"

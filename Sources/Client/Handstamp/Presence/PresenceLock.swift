@@ -176,9 +176,7 @@ public final class PresenceLock: Sendable {
       }
     }
   }
-}
 
-extension PresenceLock {
   /// The states, for one observer: the current one first, then each later one once, in order. Ends when the lock is released.
   /// Every access returns a new stream.
   public var states: AsyncStream<PresenceState> { hub.subscribe() }

@@ -43,9 +43,7 @@ extension [CleanupStep] {
       return step
     }
   }
-}
 
-extension [CleanupStep] {
   /// Removes an account's data from the device, each kind at the sign-outs whose plan includes it.
   static func removals(in folder: AccountFolder) -> [CleanupStep] {
     [

@@ -200,9 +200,7 @@ extension SessionController {
       return true
     }
   }
-}
 
-extension SessionController {
   /// Returns when all events so far are in the audit log. For programs that are about to exit.
   public func flushAuditLog() async {
     if audit == nil { return }

@@ -45,9 +45,7 @@ package enum JSONValue: Sendable, Hashable {
     case .null, .bool, .string, .array, .object: nil
     }
   }
-}
 
-extension JSONValue {
   /// Appends the value as JSON text, the members of objects sorted by name.
   package func append(to json: inout [UInt8]) {
     switch self {
