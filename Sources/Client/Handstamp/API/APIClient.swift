@@ -326,7 +326,7 @@ extension APIClient {
         // An earlier attempt than the server asks for would be refused again.
         guard wait <= policy.cap else { return response }
       } catch {
-        guard case .network(let cause) = error, cause.isTransient else { throw error }
+        guard case .network(let cause) = error, case .retry? = cause.recovery else { throw error }
         wait = policy.delay(afterAttempt: attempt)
       }
       try await pause(wait, in: requiresAuth ? generation : nil)
@@ -364,14 +364,4 @@ extension TransportRequest {
 extension TransportResponse {
   /// Whether the same request may succeed later.
   var isTransientFailure: Bool { [408, 425, 429, 502, 503, 504].contains(status) }
-}
-
-extension TransportError {
-  /// Whether the same request may succeed later.
-  var isTransient: Bool {
-    switch self {
-    case .notConnected, .connectionLost, .timedOut: true
-    case .cancelled, .tooLarge, .invalidRequest: false
-    }
-  }
 }

@@ -34,8 +34,7 @@ struct SessionLog: Sendable {
     case .superseded: write(.warning, "Refresh superseded")
     case .noDecision(let cause, let retryAfter):
       var values = ["cause": cause.code]
-      if case .server(let response) = cause { values["status"] = "\(response.status)" }
-      if case .configuration(let response) = cause { values["status"] = "\(response.status)" }
+      if let response = cause.response { values["status"] = "\(response.status)" }
       if let retryAfter { values["retry_after"] = "\(retryAfter)" }
       write(.warning, "Refresh undecided", values)
     }

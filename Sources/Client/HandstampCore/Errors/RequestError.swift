@@ -90,23 +90,25 @@ extension RequestError {
     }
   }
 
+  /// The response that is the error; `nil` if it is another one.
+  package var response: ServerResponse? {
+    switch self {
+    case .server(let response), .configuration(let response): response
+    case .network, .unusableTokens, .clock, .preparation: nil
+    }
+  }
+
   /// Whether the endpoint itself has said that it does not do this, and not only that it cannot now.
   package var isEndpointRefusal: Bool {
-    switch self {
-    case .server(let response), .configuration(let response):
-      response.isOfEndpoint && StatusMeaning(response.status) != .passing
-        && !(response.error.map(RequestError.passingErrors.contains) ?? false)
-    case .network, .unusableTokens, .clock, .preparation: false
-    }
+    guard let response else { return false }
+    return response.isOfEndpoint && StatusMeaning(response.status) != .passing
+      && !(response.error.map(RequestError.passingErrors.contains) ?? false)
   }
 
   /// Whether another place than the endpoint has answered. It would answer the same for a while.
   package var isAstray: Bool {
-    switch self {
-    case .server(let response), .configuration(let response):
-      StatusMeaning(response.status) == .astray && !response.isOfEndpoint
-    case .network, .unusableTokens, .clock, .preparation: false
-    }
+    guard let response else { return false }
+    return StatusMeaning(response.status) == .astray && !response.isOfEndpoint
   }
 }
 

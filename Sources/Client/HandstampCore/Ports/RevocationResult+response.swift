@@ -26,9 +26,7 @@ extension RevocationResult {
   private static let final: Set = [
     "invalid_client", "invalid_grant", "invalid_request", "unauthorized_client", "unsupported_token_type",
   ]
-}
 
-extension RevocationResult {
   /// The error code of a refusal, as it is written to logs: `refused` unless it is at most 40 characters of `a` to `z` and `_`.
   /// `nil` for other results.
   package var refusalCode: String? {
@@ -41,11 +39,7 @@ extension RequestError {
   /// Whether the server itself refused the request without a reason: the next attempt is delayed, longer each time
   /// (``DeliveryDelay``). Proxies also answer 403 and 407.
   package var isRefusalWithoutReason: Bool {
-    switch self {
-    case .server(let response), .configuration(let response):
-      response.status >= 400 && ![403, 407].contains(response.status)
-        && StatusMeaning(response.status) != .passing
-    case .network, .unusableTokens, .clock, .preparation: false
-    }
+    guard let status = response?.status else { return false }
+    return status >= 400 && ![403, 407].contains(status) && StatusMeaning(status) != .passing
   }
 }
