@@ -48,7 +48,6 @@ extension StreamMachine.Closing {
     case .requestFailed(_, let wait): self = .unavailable(retryAfter: wait)
     case .storage, .tokenRejected, .refused, .invalidResponse, .unsupported, .contentFailed, .cancelled:
       self = .unavailable(retryAfter: nil)
-    @unknown default: self = .unavailable(retryAfter: nil)
     }
   }
 }
@@ -72,8 +71,7 @@ struct EventConnector: StreamConnector {
     do throws(TransportError) { response = try await transport.open(request) } catch { throw .transport(error) }
     let type = response.headers.first(named: "Content-Type")?.lowercased() ?? ""
     guard response.status == 200, type.hasPrefix("text/event-stream") else {
-      let head = TransportResponse(status: response.status, headers: response.headers)
-      throw .status(response.status, retryAfter: head.retryDelay(at: clock.now().wall))
+      throw .status(response.status, retryAfter: response.head.retryDelay(at: clock.now().wall))
     }
     let (signals, continuation) = AsyncThrowingStream.makeStream(of: StreamSignal<ServerSentEvent>.self)
     let reading = Task {

@@ -75,9 +75,7 @@ extension TransportRequest {
     request.headers.append(.bearer(token.secret))
     return request
   }
-}
 
-extension TransportRequest {
   /// - Throws: ``TransportError/invalidRequest(_:)`` if the method or a header field could be read as more than one.
   package func check() throws(TransportError) {
     guard TransportRequest.isToken(method) else { throw .invalidRequest("not a valid method") }
@@ -164,6 +162,9 @@ public struct TransportStream: Sendable {
     self.headers = headers
     self.body = body
   }
+
+  /// The response without its body.
+  package var head: TransportResponse { TransportResponse(status: status, headers: headers) }
 }
 
 /// One header field.
