@@ -49,7 +49,6 @@ actor StreamDriver<Connector: StreamConnector> {
           session = facts.id
         case .signedOut(let reason): await self?.post(.over(.failed(.signedOut(reason))))
         case .restoring, .unavailable: break
-        @unknown default: break
         }
       }
     }
@@ -61,7 +60,7 @@ actor StreamDriver<Connector: StreamConnector> {
     for effect in machine.handle(event, at: controller.clock.uptime()) {
       switch effect {
       case .open(let link, let id, let other): open(link, after: id, insteadOf: other.flatMap { tokens[$0] })
-      case .close(let link): close(link)
+      case .close(let link): links.removeValue(forKey: link)?.cancel()
       case .deliver: if let message { messages.yield(message) }
       case .startTimer(let timer, let ticket, let delay): start(timer, ticket, after: delay)
       case .finish(let end): finish(end)
@@ -69,10 +68,6 @@ actor StreamDriver<Connector: StreamConnector> {
       }
     }
     if case .closed(let link, _, _) = event { links[link] = nil }
-  }
-
-  private func close(_ link: StreamMachine.Link) {
-    links.removeValue(forKey: link)?.cancel()
   }
 
   private func start(_ timer: StreamMachine.Timer, _ ticket: UInt64, after delay: Duration) {

@@ -59,7 +59,6 @@ public final class OwnerModel {
     case .password, .passwordAndCode, .mailedCode, .page: true
     case .passkey: passkeys != nil
     case .apple: apple != nil
-    @unknown default: false
     }
   }
 
@@ -74,7 +73,6 @@ public final class OwnerModel {
     case .mailedCode?: code.typedCode != nil
     case .passkey?, .apple?: true
     case .page?: false
-    @unknown default: false
     }
   }
 
@@ -113,7 +111,6 @@ public final class OwnerModel {
         .passkey { options throws(SessionError) in try await source.answer(to: options, for: .signIn) }
       }
     case .page?, nil: return nil
-    @unknown default: return nil
     }
   }
 

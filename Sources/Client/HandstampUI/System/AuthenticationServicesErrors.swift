@@ -13,8 +13,7 @@ extension SessionError {
     case 1001: self = isAway ? .redirect(.unavailable(SheetWatch.words)) : .cancelled
     case 1003: self = .unsupported(feature)
     case 1002: self = .invalidResponse("unexpected response from Apple")
-    // unknown, failed, notInteractive: reported also when the device is not signed in to iCloud.
-    case 1000, 1004, 1005: self = .requestFailed(.network(.notConnected("\(feature), error \(code)")))
+    // 1000, 1004, 1005 (unknown, failed, notInteractive) are reported also when the device is not signed in to iCloud.
     default: self = .requestFailed(.network(.notConnected("\(feature), error \(code)")))
     }
   }

@@ -39,7 +39,6 @@ public struct Wording: Sendable, Hashable {
     case .retry?, .unlockDevice?, .freeStorage?, .grantAccess?, .setClock?: .tryAgain
     case .confirmPresence?: .unlock
     case .updateApp?, .restoreKey?, .fixConfiguration?, nil: nil
-    @unknown default: nil
     }
   }
 
@@ -109,7 +108,6 @@ extension Wording {
     case .unsupported: Wording(.errorUnsupported)
     case .presence(let error): presence(error)
     case .cancelled: nil
-    @unknown default: Wording(.errorOther)
     }
   }
 
@@ -121,7 +119,6 @@ extension Wording {
     case .clock: Wording(.errorClock)
     case .unusableTokens: Wording(.errorServer)
     case .preparation(let error): session(error)
-    @unknown default: Wording(.errorOther)
     }
   }
 
@@ -132,7 +129,6 @@ extension Wording {
     case .status(let number, let problem): problem?.code.flatMap(known) ?? status(number)
     case .unreadable: Wording(.errorServer)
     case .invalidRequest: Wording(.errorApp)
-    @unknown default: Wording(.errorOther)
     }
   }
 
@@ -142,7 +138,6 @@ extension Wording {
     case .tooLarge: Wording(.errorServer)
     case .invalidRequest: Wording(.errorApp)
     case .cancelled: nil
-    @unknown default: Wording(.errorUnreachable)
     }
   }
 
@@ -168,7 +163,6 @@ extension Wording {
     case .corrupt: Wording(.errorCorrupt)
     case .otherServer: Wording(.errorConfiguration)
     case .unavailable: Wording(.errorStorage)
-    @unknown default: Wording(.errorStorage)
     }
   }
 
@@ -177,7 +171,6 @@ extension Wording {
     case .lockedOut(let delay): Wording(.errorPresenceLockedOut, seconds(delay))
     case .declined, .unavailable, .noSecret: Wording(.errorPresence)
     case .cancelled: nil
-    @unknown default: Wording(.errorPresence)
     }
   }
 
@@ -185,7 +178,6 @@ extension Wording {
     switch error {
     case .cancelled: nil
     case .unavailable: Wording(.errorBrowser)
-    @unknown default: Wording(.errorBrowser)
     }
   }
 
@@ -198,7 +190,6 @@ extension Wording {
     case .damaged, .otherKey: Wording(.errorKey)
     case .notSet, .alreadySet: Wording(.errorOther)
     case .storage(let error): vault(error)
-    @unknown default: Wording(.errorOther)
     }
   }
 
@@ -207,7 +198,6 @@ extension Wording {
     case .full: Wording(.errorQueueFull)
     case .invalidRequest: Wording(.errorApp)
     case .storage(let error): vault(error)
-    @unknown default: Wording(.errorOther)
     }
   }
 
