@@ -54,7 +54,7 @@ package final class RefreshLockManager: Sendable {
   ) async throws(VaultError) -> any VaultLock {
     let isSuspended = content.withLock { $0.isSuspended }
     // A sign-in by link may arrive before the system reports the foreground: it continues without a lock.
-    if kind == .signIn, isSuspended { return NoLock() }
+    if kind == .signIn, isSuspended { return HeldLock {} }
     let lock = isSuspended ? nil : try await vault.lock(kind, within: limit)
     let number: UInt64? = content.withLock { content in
       guard let lock, !content.isSuspended else { return nil }
@@ -66,10 +66,11 @@ package final class RefreshLockManager: Sendable {
       lock?.unlock()
       throw .unavailable("the program is being suspended")
     }
-    return Kept(number: number, keeper: self)
+    // Also unlocks when it is released: a lock that arrives after its controller is gone has no other owner.
+    return HeldLock { self.release(number) }
   }
 
-  fileprivate func release(_ number: UInt64) {
+  private func release(_ number: UInt64) {
     let (lock, waiters) = content.withLock { content in
       let lock = content.held.removeValue(forKey: number)
       guard content.held.isEmpty else { return (lock, [CheckedContinuation<Void, Never>]()) }
@@ -77,23 +78,5 @@ package final class RefreshLockManager: Sendable {
     }
     lock?.unlock()
     for waiter in waiters { waiter.resume() }
-  }
-
-  /// Also unlocks when it is released: a lock that arrives after its controller is gone has no other owner.
-  private final class Kept: VaultLock {
-    private let number: UInt64
-    private let keeper: RefreshLockManager
-
-    init(number: UInt64, keeper: RefreshLockManager) {
-      self.number = number
-      self.keeper = keeper
-    }
-
-    func unlock() { keeper.release(number) }
-    deinit { unlock() }
-  }
-
-  private struct NoLock: VaultLock {
-    func unlock() {}
   }
 }

@@ -41,7 +41,7 @@ final class MemoryFlight: Sendable {
     } onCancel: {
       giveUp(id)
     }
-    return got ? Handle(self) : nil
+    return got ? HeldLock { self.unlock() } : nil
   }
 
   /// Stops the wait; no effect if `id` is not waiting.
@@ -53,7 +53,7 @@ final class MemoryFlight: Sendable {
     waiter?.resume(returning: false)
   }
 
-  fileprivate func unlock() {
+  private func unlock() {
     let heir = state.withLock { state -> CheckedContinuation<Bool, Never>? in
       guard !state.queue.isEmpty else {
         state.held = false
@@ -62,16 +62,5 @@ final class MemoryFlight: Sendable {
       return state.queue.removeFirst().waiter
     }
     heir?.resume(returning: true)
-  }
-
-  /// Unlocks once, on `deinit` at the latest.
-  private final class Handle: VaultLock {
-    private let flight: Locked<MemoryFlight?>
-
-    init(_ flight: MemoryFlight) { self.flight = Locked(flight) }
-
-    func unlock() { flight.withLock { $0.take() }?.unlock() }
-
-    deinit { unlock() }
   }
 }

@@ -108,33 +108,19 @@ extension VaultFolder {
     kept.withLock { kept in
       if kept == nil { kept = new } else { kept?.flights += 1 }
     }
-    return Flight(lock, in: self)
+    return HeldLock {
+      lock.unlock()
+      letGo()
+    }
   }
 
-  fileprivate func letGo() {
+  private func letGo() {
     kept.withLock { kept in
       kept?.flights -= 1
       if kept?.flights == 0 { kept = nil }
     }
   }
 
-  private final class Flight: VaultLock {
-    private let lock: Locked<LockFile?>
-    private let place: VaultFolder
-
-    init(_ lock: LockFile, in place: VaultFolder) { (self.lock, self.place) = (Locked(lock), place) }
-
-    deinit { unlock() }
-
-    func unlock() {
-      guard let held = lock.withLock({ $0.take() }) else { return }
-      held.unlock()
-      place.letGo()
-    }
-  }
-}
-
-extension VaultFolder {
   /// Takes the lock that protects all writes in the folder. The next in line waits for it while holding another lock,
   /// the turn, so that a process that has just released the lock cannot take it again before the others.
   ///
