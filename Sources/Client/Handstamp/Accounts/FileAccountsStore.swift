@@ -16,8 +16,7 @@ package struct FileAccountsStore: AccountsStore {
   /// The absolute path of the vaults' folder.
   package var folder: String { place.path }
   private let place: VaultFolder
-  static let name = "accounts.json"
-  package static let fileName = name
+  package static let fileName = "accounts.json"
   private static let sizeLimit = 8 << 20
 
   /// Creates the store. Nothing is read or created until first use.
@@ -47,7 +46,7 @@ package struct FileAccountsStore: AccountsStore {
     try await place.flight("accounts\(VaultFiles.signInEnding)", within: limit)
   }
 
-  package func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsStore.name, in: folder) }
+  package func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsStore.fileName, in: folder) }
 
   private func apply(_ edit: AccountsEdit, in folder: PosixFile) throws(VaultError) -> AccountsList {
     let found: AccountsList
@@ -66,7 +65,7 @@ package struct FileAccountsStore: AccountsStore {
       throw .unavailable("the list of accounts cannot be written")
     }
     try folder.replace(
-      FileAccountsStore.name, with: Array(bytes), partial: VaultFiles.newPartial(), content: "the list of accounts"
+      FileAccountsStore.fileName, with: Array(bytes), partial: VaultFiles.newPartial(), content: "the list of accounts"
     ) { () throws(VaultError) in
       if isBroken { try setAside(in: folder) }
     }
@@ -76,8 +75,8 @@ package struct FileAccountsStore: AccountsStore {
   }
 
   private func load(in folder: PosixFile) throws(VaultError) -> AccountsList? {
-    guard let file = try folder.open(FileAccountsStore.name, flags: O_RDONLY) else {
-      try place.confirmAbsence(in: folder, trace: FileAccountsStore.name, count: -1)
+    guard let file = try folder.open(FileAccountsStore.fileName, flags: O_RDONLY) else {
+      try place.confirmAbsence(in: folder, trace: FileAccountsStore.fileName, count: -1)
       return nil
     }
     try place.confirm(folder)
@@ -96,7 +95,9 @@ package struct FileAccountsStore: AccountsStore {
 
   private func setAside(in folder: PosixFile) throws(VaultError) {
     var number = 1
-    while try !folder.link(FileAccountsStore.name, as: "\(FileAccountsStore.name).corrupt-\(number)") { number += 1 }
+    while try !folder.link(FileAccountsStore.fileName, as: "\(FileAccountsStore.fileName).corrupt-\(number)") {
+      number += 1
+    }
   }
 
   private static var encoder: JSONEncoder {
@@ -110,7 +111,7 @@ package struct FileAccountsStore: AccountsStore {
 
   /// Whether the list in `folder` was written by another version.
   package static func isOtherFormat(in folder: String) -> Bool {
-    guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)", limit: sizeLimit) else { return false }
+    guard case .content(let bytes) = PlainFile.read("\(folder)/\(fileName)", limit: sizeLimit) else { return false }
     return isOtherFormat(bytes)
   }
 

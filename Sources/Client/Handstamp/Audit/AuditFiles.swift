@@ -113,7 +113,7 @@ struct AuditFiles {
   private func write(_ bytes: [UInt8], to file: PosixFile, size: Int) throws(VaultError) {
     if bytes.isEmpty { return }
     do throws(VaultError) {
-      try file.append(bytes, attempt: "writing the audit log")
+      try file.write(bytes, at: nil, attempt: "writing the audit log")
       try file.sync(attempt: "syncing the audit log")
     } catch {
       try? file.truncate(to: size)

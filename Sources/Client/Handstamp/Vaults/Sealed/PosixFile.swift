@@ -18,12 +18,9 @@ final class PosixFile: Sendable {
 
   /// Opens the file at `path`. Returns `nil` if there is none.
   static func open(_ path: String, flags: Int32) throws(VaultError) -> PosixFile? {
-    do throws(SystemError) {
-      return PosixFile(
+    try unless(ENOENT) { () throws(SystemError) in
+      PosixFile(
         descriptor: try SystemCall.retried("opening \(lastComponent(path))") { openAnywhere(path, flags | O_CLOEXEC) })
-    } catch {
-      if error.code == ENOENT { return nil }
-      throw error.vaultError
     }
   }
 
@@ -46,10 +43,27 @@ final class PosixFile: Sendable {
     }
   }
 
-  /// Writes all of `bytes` at the beginning of the file.
-  func write(_ bytes: [UInt8], attempt: String) throws(VaultError) {
+  /// Reads at most `count` bytes from offset `start`.
+  func read(from start: Int, count: Int) throws(VaultError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: max(0, count))
+    var done = 0
+    while done < bytes.count {
+      let read = try checked("reading a file") {
+        bytes.withUnsafeMutableBytes {
+          pread(descriptor, $0.baseAddress.map { $0 + done }, $0.count - done, off_t(start + done))
+        }
+      }
+      if read == 0 { break }
+      done += read
+    }
+    bytes.removeLast(bytes.count - done)
+    return bytes
+  }
+
+  /// Writes all of `bytes` at the beginning of the file; with `nil`, at the end of one opened with `O_APPEND`.
+  func write(_ bytes: [UInt8], at offset: Int? = 0, attempt: String) throws(VaultError) {
     try asVaultError { () throws(SystemError) in
-      try SystemCall.write(bytes, to: descriptor, at: 0, attempt: attempt)
+      try SystemCall.write(bytes, to: descriptor, at: offset, attempt: attempt)
     }
   }
 
@@ -70,13 +84,9 @@ final class PosixFile: Sendable {
 
   /// Takes the exclusive lock of the file. Returns `false` if another process or descriptor holds it.
   func tryLock() throws(VaultError) -> Bool {
-    do throws(SystemError) {
-      _ = try SystemCall.retried("locking a file") { flock(descriptor, LOCK_EX | LOCK_NB) }
-      return true
-    } catch {
-      if error.code == EWOULDBLOCK { return false }
-      throw error.vaultError
-    }
+    try unless(EWOULDBLOCK) { () throws(SystemError) in
+      try SystemCall.retried("locking a file") { flock(descriptor, LOCK_EX | LOCK_NB) }
+    } != nil
   }
 
   /// Releases the lock. Closing is not enough after a fork: the child has a copy of the descriptor, and with it the
@@ -135,6 +145,16 @@ func asVaultError<Result>(_ body: () throws(SystemError) -> Result) throws(Vault
   do throws(SystemError) { return try body() } catch { throw error.vaultError }
 }
 
+/// Returns `nil` if `body` fails with that code.
+private func unless<Result>(
+  _ code: Int32, _ body: () throws(SystemError) -> Result
+) throws(VaultError) -> Result? {
+  do throws(SystemError) { return try body() } catch {
+    if error.code == code { return nil }
+    throw error.vaultError
+  }
+}
+
 private func openAnywhere(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
 
 /// Folder operations. Names are relative to the folder as it was opened, so that no other folder can take its place
@@ -150,46 +170,32 @@ extension PosixFile {
     if let folder = try folder(path) { return folder }
     if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
       let parent = try makeFolder(String(path[..<slash]))
-      do throws(SystemError) {
-        _ = try SystemCall.retried("making \(lastComponent(path))") { mkdir(path, 0o700) }
-        try parent.sync(syncing: path)
-      } catch {
-        // Made by another process meanwhile is as good.
-        if error.code != EEXIST { throw error.vaultError }
+      // Made by another process meanwhile is as good.
+      _ = try unless(EEXIST) { () throws(SystemError) in
+        try SystemCall.retried("making \(lastComponent(path))") { mkdir(path, 0o700) }
+        try SystemCall.retried("syncing the folder of \(lastComponent(path))") { fsync(parent.descriptor) }
       }
     }
     guard let folder = try folder(path) else { throw SystemError(attempt: "opening \(path)", code: ENOENT).vaultError }
     return folder
   }
 
-  private func sync(syncing path: String) throws(SystemError) {
-    _ = try SystemCall.retried("syncing the folder of \(lastComponent(path))") { fsync(descriptor) }
-  }
-
   /// Opens a file without following symbolic links. Returns `nil` if there is none. A pipe in its place does not block.
   func open(_ name: String, flags: Int32) throws(VaultError) -> PosixFile? {
-    do throws(SystemError) { return try openAlways(name, flags: flags) } catch {
-      if error.code == ENOENT { return nil }
-      throw error.vaultError
-    }
+    try unless(ENOENT) { () throws(SystemError) in try openAlways(name, flags: flags) }
   }
 
   /// Creates a new file, readable by its owner only, regardless of the process's umask.
   func create(_ name: String) throws(VaultError) -> PosixFile {
-    do throws(SystemError) {
+    try asVaultError { () throws(SystemError) in
       let file = try openAlways(name, flags: O_WRONLY | O_CREAT | O_EXCL)
-      _ = try SystemCall.retried("setting the mode of \(name)") { fchmod(file.descriptor, 0o600) }
+      try SystemCall.retried("setting the mode of \(name)") { fchmod(file.descriptor, 0o600) }
       return file
-    } catch {
-      throw error.vaultError
     }
   }
 
   /// Whether there is something under this name in the folder. Needs no descriptor.
-  func contains(_ name: String) -> Bool {
-    var status = stat()
-    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-  }
+  func contains(_ name: String) -> Bool { status(of: name) != nil }
 
   /// Whether there is something under this name in the folder that is not a regular file, such as a symbolic link or a socket.
   func isOtherThanFile(_ name: String) -> Bool { status(of: name)?.isRegular == false }
@@ -202,9 +208,7 @@ extension PosixFile {
 
   /// Opens a file to read and write it, and makes it when it is not there.
   func openOrCreate(_ name: String, flags: Int32 = 0) throws(VaultError) -> PosixFile {
-    do throws(SystemError) { return try openAlways(name, flags: O_RDWR | O_CREAT | flags) } catch {
-      throw error.vaultError
-    }
+    try asVaultError { () throws(SystemError) in try openAlways(name, flags: O_RDWR | O_CREAT | flags) }
   }
 
   private func openAlways(_ name: String, flags: Int32) throws(SystemError) -> PosixFile {
@@ -266,21 +270,15 @@ extension PosixFile {
 
   /// Gives `name` a second name. Returns `false` without doing anything if that name is taken.
   func link(_ name: String, as second: String) throws(VaultError) -> Bool {
-    do throws(SystemError) {
-      _ = try SystemCall.retried("linking \(second)") { linkat(descriptor, name, descriptor, second, 0) }
-      return true
-    } catch {
-      if error.code == EEXIST { return false }
-      throw error.vaultError
-    }
+    try unless(EEXIST) { () throws(SystemError) in
+      try SystemCall.retried("linking \(second)") { linkat(descriptor, name, descriptor, second, 0) }
+    } != nil
   }
 
   /// Removes `name` if it exists.
   func remove(_ name: String) throws(VaultError) {
-    do throws(SystemError) {
-      _ = try SystemCall.retried("removing \(name)") { unlinkat(descriptor, name, 0) }
-    } catch {
-      if error.code != ENOENT { throw error.vaultError }
+    _ = try unless(ENOENT) { () throws(SystemError) in
+      try SystemCall.retried("removing \(name)") { unlinkat(descriptor, name, 0) }
     }
   }
 

@@ -77,10 +77,7 @@ package struct SealedFile: Sendable {
   /// Renames an unreadable file, so that nothing is lost.
   package func setAside() throws(VaultError) {
     guard let folder = try vault.place.open() else { return }
-    let names = try folder.names()
-    var number = 1
-    while names.contains("\(name)-corrupt-\(number)") { number += 1 }
-    try folder.rename(name, to: "\(name)-corrupt-\(number)")
+    try folder.rename(name, to: VaultFiles.free("\(name)-corrupt-", among: folder.names()))
     try folder.sync(attempt: "syncing the folder of \(purpose)")
   }
 

@@ -242,7 +242,7 @@ extension SealedFileVault {
     if write == .attempt { try keepRoom(beside: sealed.count, in: folder) }
     do throws(VaultError) {
       // A second name for the broken file rather than a rename: there is no instant without a vault file.
-      let aside = found.isBroken ? files.freeAside(among: names) : nil
+      let aside = found.isBroken ? VaultFiles.free(files.aside, among: names) : nil
       try put(sealed, aside: aside, mayUseRoom: write == .response || write.endsSession, in: folder)
     } catch {
       guard write.endsSession else { throw error }
@@ -327,7 +327,7 @@ extension SealedFileVault {
   private func erase(alsoVault: Bool = false, in folder: PosixFile) throws(VaultError) {
     for name in try folder.names() {
       if name == files.room { try removeRoom(in: folder) }
-      let isLeftOver = files.isAside(name) || name.hasSuffix(VaultFiles.partialEnding)
+      let isLeftOver = name.hasPrefix(files.aside) || name.hasSuffix(VaultFiles.partialEnding)
       if isLeftOver || alsoVault && name == files.vault { try folder.remove(name) }
     }
     try sync(folder)

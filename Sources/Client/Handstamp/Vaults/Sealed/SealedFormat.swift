@@ -56,9 +56,6 @@ enum SealedFormat {
     }
   }
 
-  /// Returns the ID of the key that sealed a file, or its first 78 bytes.
-  static func keyID(of file: [UInt8]) throws(VaultError) -> [UInt8] { try Header(file).keyID }
-
   /// The file that is sealed, which decides its key.
   enum Content {
     case vault(AccountID)

@@ -1,5 +1,6 @@
 import Crypto
 import HandstampCore
+import HandstampSupport
 
 /// The names of an account's files.
 struct VaultFiles {
@@ -29,7 +30,7 @@ struct VaultFiles {
   let olderAudit: String
   let tornAudit: String
   let auditLock: String
-  private let aside: String
+  let aside: String
 
   /// Uses a digest, because IDs may be longer than file names can be, differ only in case, or contain a slash.
   init(account: AccountID) {
@@ -58,9 +59,7 @@ struct VaultFiles {
   }
 
   static func digest(of account: AccountID) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    let digest = SHA256.hash(data: Array(account.rawValue.utf8)).prefix(20)
-    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    Hexadecimal.text(SHA256.hash(data: Array(account.rawValue.utf8)).prefix(20))
   }
 
   /// Returns a new name for a file that is being written.
@@ -76,12 +75,10 @@ struct VaultFiles {
     }
   }
 
-  func isAside(_ name: String) -> Bool { name.hasPrefix(aside) }
-
-  /// Returns the first free name for a broken file.
-  func freeAside(among names: [String]) -> String {
+  /// Returns the first free name of a broken file: the beginning, and a number.
+  static func free(_ beginning: String, among names: [String]) -> String {
     var number = 1
-    while names.contains(aside + String(number)) { number += 1 }
-    return aside + String(number)
+    while names.contains(beginning + String(number)) { number += 1 }
+    return beginning + String(number)
   }
 }

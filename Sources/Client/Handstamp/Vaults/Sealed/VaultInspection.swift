@@ -150,9 +150,7 @@ package struct VaultInspection: Sendable, Hashable {
     {
       base = String(name.dropLast(VaultFiles.vaultEnding.count))
     }
-    var number = 1
-    while names.contains("\(base).corrupt-\(number)") { number += 1 }
-    let aside = "\(base).corrupt-\(number)"
+    let aside = VaultFiles.free("\(base).corrupt-", among: names)
     try folder.rename(name, to: aside)
     try folder.sync(attempt: "syncing the vault's folder")
     return aside

@@ -70,7 +70,7 @@ extension VaultFiles {
       guard let bytes = try folder.open(name, flags: O_RDONLY)?.readAll(limit: SealedFormat.headerCount + 16) else {
         continue
       }
-      do throws(VaultError) { found.insert(try SealedFormat.keyID(of: bytes)) } catch {
+      do throws(VaultError) { found.insert(try SealedFormat.Header(bytes).keyID) } catch {
         // The key of an audit log is that of the vault beside it.
         let vault = String(name.prefix { $0 != "." }) + vaultEnding
         if error != .corrupt || needsKey(name) && (name == vault || !names.contains(vault)) { found.insert(nil) }
