@@ -38,12 +38,11 @@ public struct BiometricSecret: Sendable {
   ///   one.
   @concurrent public func store(_ secret: Secret) async throws(VaultError) {
     // Not an update, which would ask the user. If adding fails, the user can still sign in by other means.
-    try remove(key)
+    try await remove()
     var data = secret.withExposedBytes { Array($0) }
     defer { wipe(&data) }
     let item = KeychainItem(key: key, group: nil, accessibility: StorageClass.biometric.accessibility, data: data)
-    let status = keychain.add(item, access: access == .owner ? .userPresence : .biometryCurrentSet)
-    if let trouble = status.trouble { throw trouble }
+    try keychain.add(item, access: access == .owner ? .userPresence : .biometryCurrentSet).check()
   }
 
   /// Asks the user to confirm presence, and returns the secret.
@@ -65,10 +64,7 @@ public struct BiometricSecret: Sendable {
   }
 
   /// Removes the secret, if there is one.
-  @concurrent public func remove() async throws(VaultError) { try remove(key) }
-
-  private func remove(_ key: KeychainKey) throws(VaultError) {
-    let status = keychain.delete(key, group: nil)
-    if status != .itemNotFound, let trouble = status.trouble { throw trouble }
+  @concurrent public func remove() async throws(VaultError) {
+    try keychain.delete(key, group: nil).check(accepting: .itemNotFound)
   }
 }

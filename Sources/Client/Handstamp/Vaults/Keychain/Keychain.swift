@@ -17,7 +17,7 @@ extension Keychain {
   /// Returns every item with this key; none also if the keychain reports "not found", which is not conclusive.
   func items(_ key: KeychainKey) throws(VaultError) -> [KeychainItem] {
     let (status, items) = copy(key, group: nil)
-    if status != .itemNotFound, let trouble = status.trouble { throw trouble }
+    try status.check(accepting: .itemNotFound)
     return items
   }
 }
@@ -26,11 +26,6 @@ extension Keychain {
 package struct KeychainKey: Sendable, Hashable {
   package var service: String
   package var account: String
-
-  package init(service: String, account: String) {
-    self.service = service
-    self.account = account
-  }
 }
 
 /// A stored item.
@@ -57,10 +52,4 @@ package struct KeychainChange: Sendable, Hashable {
   package var accessibility: KeychainAccessibility?
   /// A new `kSecAttrAccount`.
   package var account: String?
-
-  package init(data: [UInt8]? = nil, accessibility: KeychainAccessibility? = nil, account: String? = nil) {
-    self.data = data
-    self.accessibility = accessibility
-    self.account = account
-  }
 }

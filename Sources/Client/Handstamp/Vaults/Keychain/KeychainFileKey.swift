@@ -26,9 +26,8 @@ struct KeychainFileKey: VaultKeyStore {
     var data = secret.withExposedBytes { Array($0) }
     defer { wipe(&data) }
     let item = KeychainItem(key: key, group: vault.accessGroup, accessibility: KeychainFileKey.level, data: data)
-    let status = vault.keychain.add(item)
     // Another program was faster: its key counts.
-    if status != .duplicateItem, let trouble = status.trouble { throw trouble }
+    try vault.keychain.add(item).check(accepting: .duplicateItem)
   }
 }
 

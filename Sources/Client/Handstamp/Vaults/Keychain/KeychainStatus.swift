@@ -51,4 +51,9 @@ package struct KeychainStatus: Sendable, Hashable, RawRepresentable {
     default: .unavailable("keychain error \(rawValue)")
     }
   }
+
+  /// - Throws: ``trouble``, unless it is that of an accepted status.
+  func check(accepting accepted: KeychainStatus = .success) throws(VaultError) {
+    if self != accepted, let trouble { throw trouble }
+  }
 }

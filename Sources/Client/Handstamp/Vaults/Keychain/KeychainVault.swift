@@ -145,8 +145,8 @@ extension KeychainVault {
     let status = keychain.add(canary)
     // "Not found", yet it exists: the keychain hides its items.
     if status == .duplicateItem { throw .locked }
-    if let trouble = status.trouble { throw trouble }
-    if let trouble = keychain.copy(key, group: nil).status.trouble { throw trouble }
+    try status.check()
+    try keychain.copy(key, group: nil).status.check()
   }
 
   /// Returns the access item, used while the refresh item is locked, or `nil` if there is none.
@@ -179,13 +179,12 @@ extension KeychainVault {
       if status == .duplicateItem { status = keychain.update(key, group: accessGroup, with: change) }
       if status == .itemNotFound { status = .duplicateItem }
     }
-    if let trouble = status.trouble { throw trouble }
+    try status.check()
   }
 
   /// Removes the item if it exists.
   func remove(_ key: KeychainKey, group: String? = nil) throws(VaultError) {
-    let status = keychain.delete(key, group: group)
-    if status != .itemNotFound, let trouble = status.trouble { throw trouble }
+    try keychain.delete(key, group: group).check(accepting: .itemNotFound)
   }
 }
 
@@ -291,8 +290,7 @@ extension KeychainVault {
     for number in 1...KeychainVault.asideLimit {
       let status = keychain.update(refreshKey, group: nil, with: KeychainChange(account: asideKey(number).account))
       if status == .duplicateItem { continue }
-      if status != .itemNotFound, let trouble = status.trouble { throw trouble }
-      return
+      return try status.check(accepting: .itemNotFound)
     }
     throw .unavailable("too many damaged keychain items are set aside")
   }
@@ -302,7 +300,7 @@ extension KeychainVault {
     for number in 1...KeychainVault.asideLimit {
       let status = keychain.delete(asideKey(number), group: nil)
       if status == .itemNotFound { break }
-      if let trouble = status.trouble { throw trouble }
+      try status.check()
     }
     guard alsoVault else { return }
     try remove(accessKey)

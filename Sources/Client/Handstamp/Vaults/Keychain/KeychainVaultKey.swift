@@ -21,17 +21,15 @@ package struct KeychainVaultKey: VaultKeyCopy {
   }
 
   @concurrent package func store(_ key: Secret) async throws(VaultError) {
-    let status = await onOwnThread { [keychain, place = self.key] in
+    try await onOwnThread { [keychain, place = self.key] in
       var data = key.withExposedBytes { Array($0) }
       defer { wipe(&data) }
       return keychain.add(
         KeychainItem(key: place, group: nil, accessibility: .afterFirstUnlockThisDeviceOnly, data: data))
-    }
-    if let trouble = status.trouble { throw trouble }
+    }.check()
   }
 
   @concurrent package func remove(_ permission: borrowing VaultKeyRemoval) async throws(VaultError) {
-    let status = await onOwnThread { [keychain, key] in keychain.delete(key, group: nil) }
-    if status != .itemNotFound, let trouble = status.trouble { throw trouble }
+    try await onOwnThread { [keychain, key] in keychain.delete(key, group: nil) }.check(accepting: .itemNotFound)
   }
 }
