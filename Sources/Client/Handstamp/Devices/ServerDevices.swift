@@ -116,12 +116,8 @@ public struct ServerDevices: Sendable {
 extension ServerBackend {
   /// Returns the devices that an account is signed in on, most recently seen first.
   @concurrent public func devices(token: AccessToken) async throws(SessionError) -> [DeviceSession] {
-    let response = try await send("GET", "/v1/sessions", token: token)
-    guard response.status == 200 else { throw SessionError(refusal: response) }
-    guard let list = try? JSONDecoder().decode(DeviceList.self, from: Data(response.body)) else {
-      throw .invalidResponse("malformed list of devices")
-    }
-    return list.devices
+    try await send("GET", "/v1/sessions", token: token)
+      .content(DeviceList.self, else: "malformed list of devices").devices
   }
 
   /// Ends one of the account's sessions. Succeeds if the session has already ended.

@@ -37,10 +37,8 @@ public struct PasskeyList: Sendable, Hashable {
 
   /// Reads the response of `/v1/passkeys`.
   init(_ response: TransportResponse) throws(SessionError) {
-    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-    guard let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)),
-      let user = Base64URL.decode(body.user_handle)
-    else { throw .invalidResponse("malformed list of passkeys") }
+    let body = try response.content(Body.self, else: "malformed list of passkeys")
+    guard let user = Base64URL.decode(body.user_handle) else { throw .invalidResponse("malformed list of passkeys") }
     let passkeys = body.passkeys.map { item in
       Passkey(
         id: item.id, name: item.name, createdAt: UnixTime(milliseconds: item.created_at_ms),

@@ -66,32 +66,24 @@ extension SessionError {
         self = .invalidResponse("status \(response.status) without a problem document")
         return
       }
-      if response.status == 401, code == "session_ended" {
-        self = .sessionEnded(EndReason(reported: problem.reason, at: problem.provider))
-        return
-      }
+      switch (response.status, code) {
+      case (401, "session_ended"): self = .sessionEnded(EndReason(reported: problem.reason, at: problem.provider))
       // This concerns the access token, not the request.
-      if response.status == 401, code.hasPrefix("token_") {
-        self = .tokenRejected
-        return
+      case (401, _) where code.hasPrefix("token_"): self = .tokenRejected
+      case (_, "not_offered"): self = .unsupported(problem.title ?? "this feature")
+      default: self = .refused(code: code, detail: problem.detail ?? problem.title)
       }
-      if code == "not_offered" {
-        self = .unsupported(problem.title ?? "this feature")
-        return
-      }
-      self = .refused(code: code, detail: problem.detail ?? problem.title)
     }
   }
 }
 
-extension AccessToken {
-  /// The token in the response to a reauthentication.
-  init(reauthentication response: TransportResponse) throws(SessionError) {
-    struct Body: Decodable { var access_token: String }
-    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-    guard let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) else {
-      throw .invalidResponse("no access token")
-    }
-    self.init(body.access_token)
+extension TransportResponse {
+  /// Returns the content of a success.
+  ///
+  /// - Parameter flaw: what the error says of any other content.
+  func content<Content: Decodable>(_ type: Content.Type, else flaw: String) throws(SessionError) -> Content {
+    guard (200..<300).contains(status) else { throw SessionError(refusal: self) }
+    guard let content = try? JSONDecoder().decode(type, from: Data(body)) else { throw .invalidResponse(flaw) }
+    return content
   }
 }

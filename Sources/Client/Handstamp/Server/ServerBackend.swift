@@ -11,11 +11,8 @@ public struct ServerBackend: AccountBackend {
 
   /// The description of this installation in the server's list of devices.
   public struct Device: Sendable, Hashable, Codable {
-    /// The installation's ID.
     package var id: DeviceID
-    /// The device's name.
     package var name: String
-    /// The device's platform.
     package var platform: String
 
     public init(id: DeviceID, name: String, platform: String = Device.thisPlatform) {
@@ -221,11 +218,9 @@ extension ServerBackend {
   }
 
   @concurrent public func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> {
-    let response = try await send("GET", "/v1/reauthenticate", token: token)
-    try check(response)
-    guard let accepted = try? JSONDecoder().decode(AcceptedProofs.self, from: Data(response.body)) else {
-      throw .invalidResponse("malformed list of proofs")
-    }
+    struct Accepted: Decodable { var proofs: [String] }
+    let accepted = try await send("GET", "/v1/reauthenticate", token: token)
+      .content(Accepted.self, else: "malformed list of proofs")
     return Set(accepted.proofs.compactMap(Proof.Kind.init))
   }
 
@@ -241,7 +236,10 @@ extension ServerBackend {
     case .apple(let credential): body = Body(credential, on: nil)
     case .mailedCode(let code): body = Body(mailed_code: code.exposed)
     }
-    return try AccessToken(reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
+    struct Answer: Decodable { var access_token: String }
+    let answer = try await send("POST", "/v1/reauthenticate", json: body, token: token)
+      .content(Answer.self, else: "no access token")
+    return AccessToken(answer.access_token)
   }
 
   @concurrent public func mailProof(token: AccessToken) async throws(SessionError) {
@@ -312,9 +310,7 @@ extension ServerBackend {
   private func outcome(of response: TransportResponse) throws(SessionError) -> SignUpResponse {
     response.status == 202 ? .confirmationSent : .signedIn(try grant(of: response))
   }
-}
 
-extension ServerBackend {
   /// The body of a request to the JSON API. Only members that are set are written; a token that is `.some(nil)` is written as
   /// null.
   struct Body: Encodable {
@@ -362,11 +358,6 @@ extension ServerBackend.Body {
     guard let password else { return nil }
     self.init(password: password.exposed)
   }
-}
-
-/// The response to `GET /v1/reauthenticate`.
-private struct AcceptedProofs: Decodable {
-  var proofs: [String]
 }
 
 extension Secret {
