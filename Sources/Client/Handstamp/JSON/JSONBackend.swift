@@ -72,7 +72,7 @@ public struct JSONBackend: CredentialBackend {
       url, signInPath: signInPath, refreshPath: refreshPath, signOutPath: signOutPath, nameField: nameField,
       passwordField: passwordField, tokenField: tokenField, codeField: codeField, ends: ends,
       signInCodes: signInCodes, reuse: reuse, signsOutByAccessToken: signsOutByAccessToken, headers: headers,
-      transport: transport, decoding: JSONNode.self
+      transport: transport, decoding: Member.self
     ) { body, served in
       let (token, successor) = (body[access]?.word, body[refresh]?.word)
       guard token != nil || successor != nil else { return nil }
@@ -175,7 +175,7 @@ public struct JSONBackend: CredentialBackend {
       // The status counts, unless something else has answered.
       let isDone =
         StatusMeaning(response.status) == .success
-        && (!response.isPage || response.body.isEmpty || JSONNode(object: response) != nil)
+        && (!response.isPage || response.body.isEmpty || Member(object: response) != nil)
       return isDone || end(in: response) != nil ? .ended : .noDecision(failure(response))
     } catch {
       return .noDecision(error)
@@ -221,7 +221,7 @@ public struct JSONBackend: CredentialBackend {
 
   /// The tokens of a response; `nil` if it is no JSON object, or not a 2xx.
   private func tokens(in response: TransportResponse) -> Result<TokenResponse, Flaw>? {
-    guard StatusMeaning(response.status) == .success, JSONNode(object: response) != nil else { return nil }
+    guard StatusMeaning(response.status) == .success, Member(object: response) != nil else { return nil }
     let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }?.date
     let found: TokenResponse?
     do { found = try read(response.json, served) } catch {
@@ -261,7 +261,7 @@ public struct JSONBackend: CredentialBackend {
   }
 
   private func code(in response: TransportResponse) -> String? {
-    JSONNode(object: response)?[fields.code]?.identifier
+    Member(object: response)?[fields.code]?.identifier
   }
 
   private func failure(_ response: TransportResponse) -> RequestError {

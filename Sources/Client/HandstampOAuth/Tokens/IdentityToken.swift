@@ -75,7 +75,7 @@ struct IdentityToken: Sendable, Hashable {
       switch aud {
       case .text(let one): audiences = [one]
       case .list(let several): audiences = several
-      case .flag, .whole, .fraction, .other: return nil
+      case .flag, .whole, .fraction, .object, .other: return nil
       }
       end = UnixTime(seconds: Int64(max(0, min(seconds, 1e12))))
       azp = members["azp"]?.word

@@ -1,59 +1,23 @@
 import Foundation
 import HandstampCore
 
-/// A value in a response, as servers write it. One that has no place beside tokens is `other`, and costs nothing else.
-enum JSONNode: Decodable, Sendable {
-  case object([String: JSONNode])
-  case text(String)
-  case whole(Int64)
-  case fraction(Double)
-  case other
-
-  init(from decoder: any Decoder) throws {
-    let value = try decoder.singleValueContainer()
-    if let text = try? value.decode(String.self) {
-      self = .text(text)
-    } else if let number = try? value.decode(Int64.self) {
-      self = .whole(number)
-    } else if let number = try? value.decode(Double.self) {
-      self = .fraction(number)
-    } else {
-      self = (try? value.decode([String: JSONNode].self)).map { .object($0) } ?? .other
-    }
-  }
-
+extension Member {
   /// The object that a response consists of; `nil` for anything else, such as a page.
   init?(object response: TransportResponse) {
-    guard let value = try? JSONDecoder().decode(JSONNode.self, from: response.json), case .object = value else {
+    guard let value = try? JSONDecoder().decode(Member.self, from: response.json), case .object = value else {
       return nil
     }
     self = value
   }
 
   /// The value at a path of member names, such as `data.access_token`.
-  subscript(path: String) -> JSONNode? {
-    var found: JSONNode? = self
+  subscript(path: String) -> Member? {
+    var found: Member? = self
     for name in path.split(separator: ".") {
       guard case .object(let members)? = found else { return nil }
       found = members[String(name)]
     }
     return found
-  }
-
-  /// A text that is not empty.
-  var word: String? { if case .text(let text) = self, !text.isEmpty { text } else { nil } }
-
-  /// A text that is not empty, or a whole number.
-  var identifier: String? { if case .whole(let number) = self { String(number) } else { word } }
-
-  /// A number, also one that is written as a text.
-  private var number: Double? {
-    switch self {
-    case .whole(let number): Double(number)
-    case .fraction(let number): number
-    case .text(let text): Double(text).flatMap { $0.isFinite ? $0 : nil }
-    case .object, .other: nil
-    }
   }
 
   /// A time: RFC 3339, or seconds since 1970, or milliseconds if it would be of another age otherwise.

@@ -1,13 +1,14 @@
-/// A member of a JSON object as a server writes it. One of another type than is asked for counts as missing.
-enum Member: Decodable {
+/// A value in a server's JSON, as servers write it. One of another type than is asked for counts as missing.
+package enum Member: Decodable, Sendable {
   case text(String)
   case flag(Bool)
   case whole(Int64)
   case fraction(Double)
   case list([String])
+  case object([String: Member])
   case other
 
-  init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let value = try decoder.singleValueContainer()
     if let text = try? value.decode(String.self) {
       self = .text(text)
@@ -17,28 +18,30 @@ enum Member: Decodable {
       self = .whole(number)
     } else if let number = try? value.decode(Double.self) {
       self = .fraction(number)
+    } else if let texts = try? value.decode([String].self) {
+      self = .list(texts)
     } else {
-      self = (try? value.decode([String].self)).map { .list($0) } ?? .other
+      self = (try? value.decode([String: Member].self)).map { .object($0) } ?? .other
     }
   }
 
   /// A text that is not empty.
-  var word: String? { if case .text(let text) = self, !text.isEmpty { text } else { nil } }
+  package var word: String? { if case .text(let text) = self, !text.isEmpty { text } else { nil } }
 
   /// A text that is not empty, or a whole number: nothing else identifies a user.
-  var identifier: String? { if case .whole(let number) = self { String(number) } else { word } }
+  package var identifier: String? { if case .whole(let number) = self { String(number) } else { word } }
 
-  var isTrue: Bool { if case .flag(true) = self { true } else { false } }
+  package var isTrue: Bool { if case .flag(true) = self { true } else { false } }
 
   /// A number, also one that is written as a text.
-  var number: Double? {
+  package var number: Double? {
     switch self {
     case .whole(let number): Double(number)
     case .fraction(let number): number
     case .text(let text): Double(text).flatMap { $0.isFinite ? $0 : nil }
-    case .flag, .list, .other: nil
+    case .flag, .list, .object, .other: nil
     }
   }
 
-  var list: [String]? { if case .list(let texts) = self { texts } else { nil } }
+  package var list: [String]? { if case .list(let texts) = self { texts } else { nil } }
 }
