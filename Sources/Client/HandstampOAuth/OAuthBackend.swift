@@ -289,16 +289,20 @@ public struct OAuthBackend: Backend {
 
   /// Returns what the server shows to the token's owner at one of its endpoints, with status 200.
   package func resource(at endpoint: String, with token: String) async throws(SessionError) -> TransportResponse {
-    let bare = TransportRequest(
-      method: "GET", url: endpoint,
-      headers: [
-        HeaderField("Accept", "application/json"), .uncompressed, .program, .bearer(Secret(token)),
-      ], maximumResponseSize: 1 << 20)
-    let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
-    let response: TransportResponse
-    do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
+    let response = try await send("GET", to: endpoint, with: Secret(token), [.uncompressed, .program])
     guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
     return response
+  }
+
+  /// Sends a request with an access token, and with a proof if tokens are bound.
+  func send(
+    _ method: String, to url: String, with token: Secret, _ fields: [HeaderField] = []
+  ) async throws(SessionError) -> TransportResponse {
+    let request = TransportRequest(
+      method: method, url: url, headers: [HeaderField("Accept", "application/json")] + fields + [.bearer(token)],
+      maximumResponseSize: 1 << 20)
+    let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
+    do throws(TransportError) { return try await sender.send(request) } catch { throw SessionError(error) }
   }
 
   /// Sends a form as this client; with a proof if tokens are bound, and again if that needs the server's nonce or its time.
@@ -312,9 +316,7 @@ public struct OAuthBackend: Backend {
   private func prepared<Success>(
     _ step: () async throws(SessionError) -> Success
   ) async throws(RequestError) -> Success {
-    do throws(SessionError) { return try await step() } catch {
-      throw .preparation(error)
-    }
+    do throws(SessionError) { return try await step() } catch { throw .preparation(error) }
   }
 
   private func send(
@@ -356,9 +358,7 @@ public struct OAuthBackend: Backend {
         mayReuseConnection: false)
       try end?.check()
       let response: TransportResponse
-      do throws(TransportError) { response = try await transport.send(request) } catch {
-        throw .network(error)
-      }
+      do throws(TransportError) { response = try await transport.send(request) } catch { throw .network(error) }
       guard let lesson = prover?.lesson(of: response, from: endpoint), learned.insert(lesson).inserted else {
         return response
       }
@@ -369,9 +369,6 @@ public struct OAuthBackend: Backend {
 extension HeaderField {
   /// Without it, any coding of the response would be acceptable (RFC 9110 section 12.5.3).
   static let uncompressed = HeaderField("Accept-Encoding", "identity")
-}
-
-extension HeaderField {
   /// GitHub's API answers 403 to a request that names no program.
   static let program = HeaderField("User-Agent", "handstamp")
 }
@@ -385,10 +382,6 @@ extension OAuthBackend: SessionConfirming {
     guard let metadata = try? await metadata(), metadata.supportsRotationKeys, let api = metadata.handstampAPI else {
       return
     }
-    let request = TransportRequest(
-      method: "POST", url: api + "/session/confirm",
-      headers: [HeaderField("Accept", "application/json"), .bearer(token.secret)], maximumResponseSize: 1 << 20)
-    let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
-    _ = try? await sender.send(request)
+    _ = try? await send("POST", to: api + "/session/confirm", with: token.secret)
   }
 }

@@ -108,22 +108,22 @@ public struct ServerMetadata: Sendable, Hashable {
     tokenEndpoint = token
     var untrusted: Set<String> = []
     // One that is not used does no harm, so it is no reason to refuse the others.
-    func trusted(_ address: String?, _ name: String) -> String? {
+    func trusted(_ name: String, _ endpoint: OAuthProvider.Endpoint? = nil) -> String? {
+      let published = document[name]?.word
+      let address = endpoint.map { place($0, published) } ?? published
       guard let address, !Address.isTrusted(address) else { return address }
       untrusted.insert(name)
       return nil
     }
-    authorizationEndpoint = trusted(
-      place(.authorization, document["authorization_endpoint"]?.word), "authorization_endpoint")
-    deviceAuthorizationEndpoint = trusted(
-      place(.device, document["device_authorization_endpoint"]?.word), "device_authorization_endpoint")
-    revocationEndpoint = trusted(place(.revocation, document["revocation_endpoint"]?.word), "revocation_endpoint")
-    userInfoEndpoint = trusted(place(.userInfo, document["userinfo_endpoint"]?.word), "userinfo_endpoint")
-    introspectionEndpoint = trusted(document["introspection_endpoint"]?.word, "introspection_endpoint")
-    registrationEndpoint = trusted(document["registration_endpoint"]?.word, "registration_endpoint")
-    endSessionEndpoint = trusted(document["end_session_endpoint"]?.word, "end_session_endpoint")
-    keysURL = trusted(document["jwks_uri"]?.word, "jwks_uri")
-    handstampAPI = trusted(document["handstamp_api"]?.word, "handstamp_api")
+    authorizationEndpoint = trusted("authorization_endpoint", .authorization)
+    deviceAuthorizationEndpoint = trusted("device_authorization_endpoint", .device)
+    revocationEndpoint = trusted("revocation_endpoint", .revocation)
+    userInfoEndpoint = trusted("userinfo_endpoint", .userInfo)
+    introspectionEndpoint = trusted("introspection_endpoint")
+    registrationEndpoint = trusted("registration_endpoint")
+    endSessionEndpoint = trusted("end_session_endpoint")
+    keysURL = trusted("jwks_uri")
+    handstampAPI = trusted("handstamp_api")
     untrustedEndpoints = untrusted
     supportsRotationKeys = document["handstamp_rotation_keys"]?.isTrue ?? false
     acceptsClientDocuments = document["client_id_metadata_document_supported"]?.isTrue ?? false

@@ -22,42 +22,40 @@ public struct DPoPTransport: Transport {
   }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-    try await sent(request) { request throws(TransportError) in try await base.send(request) }
+    try await proven(request, \.self) { request throws(TransportError) in try await base.send(request) }
   }
 
   @concurrent public func upload(
     _ request: TransportRequest, fromFile path: String
   ) async throws(TransportError) -> TransportResponse {
-    try await sent(request) { request throws(TransportError) in try await base.upload(request, fromFile: path) }
+    try await proven(request, \.self) { request throws(TransportError) in
+      try await base.upload(request, fromFile: path)
+    }
   }
 
   @concurrent public func download(
     _ request: TransportRequest, toFile path: String
   ) async throws(TransportError) -> TransportResponse {
-    try await sent(request) { request throws(TransportError) in try await base.download(request, toFile: path) }
-  }
-
-  private func sent(
-    _ request: TransportRequest, by send: (TransportRequest) async throws(TransportError) -> TransportResponse
-  ) async throws(TransportError) -> TransportResponse {
-    guard let token = DPoPTransport.token(of: request) else { return try await send(request) }
-    var learned: Set<DPoPProver.Lesson> = []
-    while true {
-      let response = try await send(try proven(request, token))
-      guard let lesson = prover.lesson(of: response, from: request.url), learned.insert(lesson).inserted else {
-        return response
-      }
+    try await proven(request, \.self) { request throws(TransportError) in
+      try await base.download(request, toFile: path)
     }
   }
 
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    guard let token = DPoPTransport.token(of: request) else { return try await base.open(request) }
+    try await proven(request, \.head) { request throws(TransportError) in try await base.open(request) }
+  }
+
+  /// Sends a request with a proof, and again if its refusal teaches something.
+  private func proven<Answer>(
+    _ request: TransportRequest, _ head: (Answer) -> TransportResponse,
+    by send: (TransportRequest) async throws(TransportError) -> Answer
+  ) async throws(TransportError) -> Answer {
+    guard let token = DPoPTransport.token(of: request) else { return try await send(request) }
     var learned: Set<DPoPProver.Lesson> = []
     while true {
-      let stream = try await base.open(try proven(request, token))
-      let head = TransportResponse(status: stream.status, headers: stream.headers)
-      guard let lesson = prover.lesson(of: head, from: request.url), learned.insert(lesson).inserted else {
-        return stream
+      let answer = try await send(try proven(request, token))
+      guard let lesson = prover.lesson(of: head(answer), from: request.url), learned.insert(lesson).inserted else {
+        return answer
       }
     }
   }

@@ -28,12 +28,7 @@ extension OAuthBackend {
   private func userInfoVerdict(
     on token: AccessToken, at endpoint: String
   ) async throws(SessionError) -> TokenVerdict {
-    let bare = TransportRequest(
-      method: "GET", url: endpoint,
-      headers: [HeaderField("Accept", "application/json"), .bearer(token.secret)], maximumResponseSize: 1 << 20)
-    let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
-    let response: TransportResponse
-    do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
+    let response = try await send("GET", to: endpoint, with: token.secret)
     switch response.status {
     // The page of a captive portal is not user information. Some servers sign their response (section 5.3.2).
     case 200:
