@@ -184,21 +184,20 @@ public actor RequestQueue {
       guard let lock = try await file.own() else {
         return .failure(.storage(.unavailable("another program has this queue open")))
       }
-      let bytes: [UInt8]?
-      do throws(VaultError) { bytes = try file.read() } catch {
+      var content = Content(lock: lock)
+      do throws(VaultError) {
+        if let bytes = try file.read() {
+          guard let stored = try? JSONDecoder().decode(StoredQueue.self, from: Data(bytes)) else { throw .corrupt }
+          content.requests = stored.requests
+        }
+      } catch {
         guard error == .corrupt else {
           lock.unlock()
           throw error
         }
         try file.setAside()
-        return .success(Content(lock: lock))
       }
-      guard let bytes else { return .success(Content(lock: lock)) }
-      guard let stored = try? JSONDecoder().decode(StoredQueue.self, from: Data(bytes)) else {
-        try file.setAside()
-        return .success(Content(lock: lock))
-      }
-      return .success(Content(lock: lock, requests: stored.requests))
+      return .success(content)
     } catch {
       return .failure(.storage(error))
     }

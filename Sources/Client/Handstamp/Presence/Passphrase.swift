@@ -306,11 +306,7 @@ func onOwnThread<Answer: Sendable, Failure: Error>(
   _ body: @escaping @Sendable () throws(Failure) -> Answer
 ) async throws(Failure) -> Answer {
   let result = await withCheckedContinuation { continuation in
-    DispatchQueue.global(qos: .userInitiated).async {
-      let result: Result<Answer, Failure>
-      do throws(Failure) { result = .success(try body()) } catch { result = .failure(error) }
-      continuation.resume(returning: result)
-    }
+    DispatchQueue.global(qos: .userInitiated).async { continuation.resume(returning: Result(catching: body)) }
   }
   return try result.get()
 }

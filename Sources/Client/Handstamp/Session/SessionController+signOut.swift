@@ -240,7 +240,7 @@ extension SessionController {
 /// The result of a sign-out. The sign-out itself always takes effect in this program, whatever the report says.
 public struct SignOutReport: Sendable, Hashable {
   /// The results of the clean-up steps of the session that ended.
-  public var cleanup: CleanupReport
+  public var cleanup = CleanupReport()
   /// Why the sign-out could not be written to the vault; `nil` if it is stored. The write is retried while the process runs; if
   /// it exits before one succeeds, the next launch may restore the session.
   public var storageError: VaultError?
@@ -256,8 +256,5 @@ public struct SignOutReport: Sendable, Hashable {
   /// The scopes of the plan for which the session has no clean-up step: nothing of them was erased. The log names them once.
   public var scopesWithoutStep: Set<CleanupScope> = []
 
-  package init(cleanup: CleanupReport = CleanupReport(), storageError: VaultError? = nil) {
-    self.cleanup = cleanup
-    self.storageError = storageError
-  }
+  package init() {}
 }

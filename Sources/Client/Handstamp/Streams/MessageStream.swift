@@ -83,16 +83,6 @@ struct MessageStreamConnector: StreamConnector {
   let latest = Locked<Latest?>(nil)
   private let opened = Locked<UInt64>(0)
 
-  init(
-    url: String, connector: any MessageConnector, form: MessageStream.Form, clock: any SessionClock, heartbeat: Duration
-  ) {
-    self.url = url
-    self.connector = connector
-    self.form = form
-    self.clock = clock
-    self.heartbeat = heartbeat
-  }
-
   @concurrent func connect(
     with token: AccessToken, after id: String?
   ) async throws(MessageError) -> AsyncThrowingStream<StreamSignal<WireMessage>, any Error> {

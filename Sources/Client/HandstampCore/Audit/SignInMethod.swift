@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// How a user signs in. Each path to a session names one, and the audit log records it.
 @nonexhaustive
 public enum SignInMethod: String, Sendable, Hashable, CaseIterable {
@@ -54,13 +56,10 @@ package struct SignInClaim: Sendable, Hashable {
     let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
     guard text.utf8.count <= 254, parts.count == 2, (1...64).contains(parts[0].count) else { return false }
     let labels = parts[1].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard labels.count > 1, let last = labels.last, last.count > 1, last.allSatisfy(isLetter) else { return false }
-    return parts[0].allSatisfy { isLetter($0) || isDigit($0) || "._+-".utf8.contains($0) }
+    guard labels.count > 1, let last = labels.last, last.count > 1, last.allSatisfy(\.isLetter) else { return false }
+    return parts[0].allSatisfy { $0.isAlphanumeric || "._+-".utf8.contains($0) }
       && labels.allSatisfy { label in
-        !label.isEmpty && label.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
+        !label.isEmpty && label.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "-") }
       }
   }
-
-  private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
-  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
