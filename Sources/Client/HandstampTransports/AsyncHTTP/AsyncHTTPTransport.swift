@@ -37,7 +37,7 @@ public final class AsyncHTTPTransport: Transport {
 
   /// Sends every request over the Unix domain socket at this path, in clear, whatever host its URL names.
   package init(unixSocket path: String) {
-    let network = Result<NetworkSettings, NetworkSettingsError>.success(NetworkSettings())
+    let network = Result<NetworkSettings, TransportError>.success(NetworkSettings())
     kept = HTTPClients(.seconds(10), network)
     single = HTTPClients(.seconds(10), network)
     streams = HTTPClients(.seconds(10), network)
@@ -51,7 +51,7 @@ public final class AsyncHTTPTransport: Transport {
   package init(
     pinning host: String, to address: String, connectTimeout: Duration, certificateAuthorities: String?
   ) {
-    let network = Result<NetworkSettings, NetworkSettingsError>.success(
+    let network = Result<NetworkSettings, TransportError>.success(
       NetworkSettings(certificateAuthorities: certificateAuthorities))
     kept = HTTPClients(connectTimeout, network, addresses: [host: address])
     single = HTTPClients(connectTimeout, network, addresses: [host: address])
@@ -111,7 +111,7 @@ public final class AsyncHTTPTransport: Transport {
     let isAsked = Locked(false)
     // The body, and with it any token in a form, is not sent before it is asked for.
     if proxy != nil, body == nil, !request.body.isEmpty {
-      let part = OnePart(ByteBuffer(bytes: request.body)) { isAsked.withLock { $0 = true } }
+      let part = OnePart(part: ByteBuffer(bytes: request.body)) { isAsked.withLock { $0 = true } }
       outgoing.body = .stream(part, length: .known(Int64(request.body.count)))
     }
     do {

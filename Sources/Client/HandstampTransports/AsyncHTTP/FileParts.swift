@@ -34,13 +34,9 @@ struct FileParts: AsyncSequence, Sendable {
 /// Bytes in memory, as one part.
 struct OnePart: AsyncSequence, Sendable {
   typealias Element = ByteBuffer
-  private let part: ByteBuffer
-  private let onPart: @Sendable () -> Void
-
-  /// - Parameter onPart: called before the part is handed out.
-  init(_ part: ByteBuffer, onPart: @escaping @Sendable () -> Void) {
-    (self.part, self.onPart) = (part, onPart)
-  }
+  let part: ByteBuffer
+  /// Called before the part is handed out.
+  let onPart: @Sendable () -> Void
 
   func makeAsyncIterator() -> Iterator { Iterator(rest: part, onPart: onPart) }
 

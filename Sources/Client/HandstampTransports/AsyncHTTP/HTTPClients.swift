@@ -15,15 +15,14 @@ final class HTTPClients: Sendable {
   }
   private let state = Locked(State.started([:]))
   private let connectTimeout: Duration
-  private let network: Result<NetworkSettings, NetworkSettingsError>
+  private let network: Result<NetworkSettings, TransportError>
   /// How many connections to one host there may be; `nil` for AsyncHTTPClient's own limit.
   private let connectionsPerHost: Int?
   /// The addresses of hosts that are not looked up.
   private let addresses: [String: String]
 
   init(
-    _ connectTimeout: Duration, _ network: Result<NetworkSettings, NetworkSettingsError>,
-    connectionsPerHost: Int? = nil,
+    _ connectTimeout: Duration, _ network: Result<NetworkSettings, TransportError>, connectionsPerHost: Int? = nil,
     addresses: [String: String] = [:]
   ) {
     self.connectTimeout = connectTimeout
@@ -45,10 +44,7 @@ final class HTTPClients: Sendable {
 
   /// Returns the client for a URL, and the proxy that it uses.
   func client(for url: String) throws(TransportError) -> (HTTPClient, ProxyServer?) {
-    let settings: NetworkSettings
-    do throws(NetworkSettingsError) { settings = try network.get() } catch {
-      throw NetworkFailure.invalidSettings.error("\(error)")
-    }
+    let settings = try network.get()
     let proxy = settings.proxies.server(for: url)
     let found = state.withLock { state -> Result<HTTPClient, TransportError> in
       guard case .started(var clients) = state else {

@@ -19,12 +19,12 @@ final class CurlExchange: @unchecked Sendable {
 
   /// The state that the loop leaves for the reader.
   struct Arrived: Sendable {
-    var head: CurlHead?
+    var head: TransportResponse?
     var bytes: [UInt8] = []
     var isPaused = false
     var end: Result<Void, TransportError>?
 
-    mutating func takeHead() -> Result<CurlHead, TransportError>? {
+    mutating func takeHead() -> Result<TransportResponse, TransportError>? {
       if let head { return .success(head) }
       return end.map { .failure($0.failure ?? .connectionLost("the connection broke")) }
     }
@@ -125,7 +125,7 @@ final class CurlExchange: @unchecked Sendable {
     // Where libcurl does not tell, a request that fails later counts as sent.
     isSent = tellsReady == 0
     self.easy = easy
-    var options = CurlOptions(easy)
+    var options = CurlOptions(easy: easy)
     options.set(HSCurlURL, url)
     options.set(HSCurlPathAsIs, 1)
     options.set(HSCurlProtocols, HSCurlHTTPAndHTTPS)
@@ -284,11 +284,9 @@ final class CurlExchange: @unchecked Sendable {
 
 /// The options of a transfer.
 private struct CurlOptions {
-  private let easy: UnsafeMutableRawPointer
+  fileprivate let easy: UnsafeMutableRawPointer
   /// Whether libcurl knew them all.
   private(set) var areSet = true
-
-  init(_ easy: UnsafeMutableRawPointer) { self.easy = easy }
 
   mutating func set(_ option: HSCurlOption, _ value: Int) {
     areSet = areSet && handstamp_curl_number(easy, option, Int64(value)) == 0

@@ -1,19 +1,14 @@
 #if os(Linux)
 import HandstampCore
 
-struct CurlHead: Sendable, Hashable {
-  var status: Int
-  var headers: [HeaderField]
-}
-
 /// Reads the head of a response line by line, as libcurl hands it out: the last one, without interim responses (RFC 9110 section 15.2),
 /// and without trailers.
 struct CurlHeadParser: Sendable, Hashable {
   enum Found: Sendable, Hashable {
-    case head(CurlHead)
+    case head(TransportResponse)
     case tooLarge
   }
-  private var head = CurlHead(status: 0, headers: [])
+  private var head = TransportResponse(status: 0)
   private var isComplete = false
   private var size = 0
   private static let longest = 256 << 10
@@ -30,7 +25,7 @@ struct CurlHeadParser: Sendable, Hashable {
     }
     if text.hasPrefix("HTTP/") {
       let words = text.split(separator: " ", maxSplits: 2)
-      head = CurlHead(status: words.count > 1 ? Int(words[1]) ?? 0 : 0, headers: [])
+      head = TransportResponse(status: words.count > 1 ? Int(words[1]) ?? 0 : 0)
     } else if let first = text.first, first == " " || first == "\t" {
       // Continues the line before (RFC 9112 section 5.2).
       if let last = head.headers.indices.last { head.headers[last].value += " " + CurlHeadParser.trimmed(text[...]) }

@@ -10,7 +10,7 @@ import HandstampSupport
 /// may be sent twice: libcurl repeats one on a new connection if the kept one was closed without a response.
 package final class CurlTransport: Transport {
   private let loop: CurlLoop
-  private let network: Result<NetworkSettings, NetworkSettingsError>
+  private let network: Result<NetworkSettings, TransportError>
 
   /// Returns `nil` if libcurl 7.68 or later is not installed.
   ///
@@ -46,19 +46,15 @@ package final class CurlTransport: Transport {
     to request: TransportRequest, _ body: CurlExchange.Body, _ limited: CurlExchange.Limited
   ) async throws(TransportError) -> TransportResponse {
     let reader = try begin(request, body, limited)
-    let head = try await reader.head()
-    var bytes: [UInt8] = []
-    while let chunk = try await reader.next() { bytes += chunk }
-    return TransportResponse(status: head.status, headers: head.headers, body: bytes)
+    var response = try await reader.head()
+    while let chunk = try await reader.next() { response.body += chunk }
+    return response
   }
 
   private func begin(
     _ request: TransportRequest, _ body: CurlExchange.Body, _ limited: CurlExchange.Limited
   ) throws(TransportError) -> CurlReader {
-    let settings: NetworkSettings
-    do throws(NetworkSettingsError) { settings = try network.get() } catch {
-      throw NetworkFailure.invalidSettings.error("\(error)")
-    }
+    let settings = try network.get()
     try request.check()
     // Foundation encodes what a URL may not have, as in `URLSession`.
     guard let url = URL(string: request.url)?.absoluteString, let origin = Origin(url) else {
@@ -86,7 +82,7 @@ final class CurlReader: Sendable {
     (self.transfer, self.news, self.loop) = (transfer, news, loop)
   }
 
-  func head() async throws(TransportError) -> CurlHead { try await wait { $0.takeHead() } }
+  func head() async throws(TransportError) -> TransportResponse { try await wait { $0.takeHead() } }
 
   /// Returns the bytes that have arrived since the last call; `nil` at the end.
   func next() async throws(TransportError) -> [UInt8]? {

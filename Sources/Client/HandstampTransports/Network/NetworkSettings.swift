@@ -1,3 +1,4 @@
+import HandstampCore
 import HandstampSupport
 
 /// The settings that a connection needs on a network with proxies or authorities of its own. Nothing connects directly in place of a proxy
@@ -39,9 +40,11 @@ public struct NetworkSettings: Sendable, Hashable {
   }
 
   /// Returns `settings`, or those of the environment for `nil`.
-  static func given(_ settings: NetworkSettings?) -> Result<NetworkSettings, NetworkSettingsError> {
+  static func given(_ settings: NetworkSettings?) -> Result<NetworkSettings, TransportError> {
     if let settings { return .success(settings) }
-    do throws(NetworkSettingsError) { return .success(try environment()) } catch { return .failure(error) }
+    do throws(NetworkSettingsError) { return .success(try environment()) } catch {
+      return .failure(NetworkFailure.invalidSettings.error("\(error)"))
+    }
   }
 
   /// - Parameter value: returns the value of a variable; `nil` if it is not set, or empty.

@@ -53,9 +53,7 @@ public struct WebSocketConnector: MessageConnector {
   }
 
   private func settings() throws(MessageError) -> NetworkSettings {
-    do throws(NetworkSettingsError) { return try NetworkSettings.given(network).get() } catch {
-      throw .transport(NetworkFailure.invalidSettings.error("\(error)"))
-    }
+    do throws(TransportError) { return try NetworkSettings.given(network).get() } catch { throw .transport(error) }
   }
 }
 
