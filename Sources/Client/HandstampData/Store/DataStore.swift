@@ -146,17 +146,19 @@ extension DataStore {
 
   /// Returns the database in use.
   func current() throws(StoreError) -> Generation {
-    let (known, isRemoved) = content.withLock { ($0.generation, $0.isRemoved) }
-    if isRemoved { throw .removed }
-    if let known, known.isCurrent { return known }
+    if let known = try known(), known.isCurrent { return known }
     turn.lock()
     defer { turn.unlock() }
-    let (now, isGone) = content.withLock { ($0.generation, $0.isRemoved) }
-    if isGone { throw .removed }
-    if let now, now.isCurrent { return now }
+    if let now = try known(), now.isCurrent { return now }
     try place.prepare()
     let lock = try FolderLock(place.folder)
     return try withExtendedLifetime(lock) { () throws(StoreError) in try open() }
+  }
+
+  private func known() throws(StoreError) -> Generation? {
+    let (known, isRemoved) = content.withLock { ($0.generation, $0.isRemoved) }
+    if isRemoved { throw .removed }
+    return known
   }
 
   /// Replaces the database with an empty one if `error` means that it is corrupt. Returns whether it did.
@@ -170,8 +172,7 @@ extension DataStore {
   private func advance(from broken: Generation?) throws(StoreError) -> Generation {
     turn.lock()
     defer { turn.unlock() }
-    let (now, isGone) = content.withLock { ($0.generation, $0.isRemoved) }
-    if isGone { throw .removed }
+    let now = try known()
     if let now, let broken, now !== broken { return now }
     if broken != nil { content.withLock { $0.rebuilds += 1 } }
     try place.prepare()

@@ -1,7 +1,6 @@
 #if Data
 import Foundation
 import GRDB
-
 import HandstampSupport
 
 /// One database file, from its creation to the next erasure. Readers of an older generation finish on its file, which
@@ -60,12 +59,8 @@ final class FolderLock {
   init(_ folder: URL) throws(StoreError) {
     descriptor = open(folder.appendingPathComponent("store.lock").path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .unusable("the lock cannot be opened: \(errno)") }
-    while flock(descriptor, LOCK_EX) != 0 {
-      guard errno == EINTR else {
-        let code = errno
-        close(descriptor)
-        throw .unusable("the lock cannot be taken: \(code)")
-      }
+    do throws(SystemError) { try SystemCall.retried("lock") { flock(descriptor, LOCK_EX) } } catch {
+      throw .unusable("the lock cannot be taken: \(error.code)")
     }
   }
 

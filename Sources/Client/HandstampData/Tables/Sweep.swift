@@ -12,11 +12,6 @@ struct Sweep: Sendable {
   private var fetched = Int64.min
   private var row = Int64.min
 
-  private init(_ table: CachedTable, stays: [String]) {
-    self.table = table
-    self.stays = stays
-  }
-
   /// Returns one sweep per table; referencing tables come before the tables they reference.
   static func all(_ tables: [CachedTable], _ database: Database) throws -> [Sweep] {
     var references: [String: [String]] = [:]
@@ -36,7 +31,8 @@ struct Sweep: Sendable {
       }
     }
     let sweeps = tables.map { table in
-      Sweep(table, stays: (table.pinned.map { ["coalesce((\($0)), 0)"] } ?? []) + (references[table.name] ?? []))
+      Sweep(
+        table: table, stays: (table.pinned.map { ["coalesce((\($0)), 0)"] } ?? []) + (references[table.name] ?? []))
     }
     var (sorted, left) = ([Sweep](), sweeps)
     while !left.isEmpty {
