@@ -2,7 +2,6 @@ import Foundation
 public import HandstampCore
 
 #if canImport(FoundationNetworking)
-import Foundation
 public import FoundationNetworking
 #else
 public import Foundation

@@ -3,7 +3,6 @@ public import HandstampCore
 import HandstampSupport
 
 #if canImport(FoundationNetworking)
-import Foundation
 public import FoundationNetworking
 #else
 public import Foundation
@@ -114,8 +113,6 @@ public struct CookieJar: Sendable, Hashable {
     }
   }
 
-  mutating func keep(_ cookies: [Cookie]) { self.cookies = cookies }
-
   /// Whether the difference to `older` is worth a write: more than expiry times that moved by less than one hundredth.
   func isNews(after older: CookieJar, at now: UnixTime) -> Bool {
     guard cookies.count == older.cookies.count else { return true }
@@ -165,7 +162,7 @@ extension CookieJar {
   public init(_ cookies: [HTTPCookie]) {
     self.init()
     for cookie in cookies.compactMap({ Cookie($0) }) { putBack(cookie) }
-    keep(Array(self.cookies.prefix(CookieJar.countLimit)))
+    self.cookies = Array(self.cookies.prefix(CookieJar.countLimit))
   }
 }
 
@@ -212,7 +209,7 @@ extension CookieJar {
     let lines = text.withExposed { $0.utf8.split(separator: 10).map { String(decoding: $0, as: UTF8.self) } }
     guard lines.first == CookieJar.head else { return nil }
     self.init()
-    keep(lines.dropFirst().compactMap(Cookie.init(line:)).prefix(CookieJar.countLimit).map { $0 })
+    cookies = Array(lines.dropFirst().compactMap(Cookie.init(line:)).prefix(CookieJar.countLimit))
   }
 
   /// Parses the cookies of a session; `nil` for an access token, and for the format of a later version.

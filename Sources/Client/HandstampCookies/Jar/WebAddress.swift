@@ -10,25 +10,15 @@ public struct WebAddress: Sendable, Hashable {
   public let path: String
   /// The query without the question mark; `nil` if there is none.
   public let query: String?
+}
 
+extension WebAddress {
   /// Parses `text`; `nil` if it is not such a URL, or contains a user name or a password.
   public init?(_ text: String) {
     guard let url = WebURL(text) else { return nil }
-    self.init(url)
-  }
-
-  private init(_ url: WebURL) {
     self.init(
       scheme: url.origin.scheme, host: HostName.canonical(url.origin.host), port: url.origin.port, path: url.path,
       query: url.query)
-  }
-
-  private init(scheme: String, host: String, port: Int, path: String, query: String?) {
-    self.scheme = scheme
-    self.host = host
-    self.port = port
-    self.path = path
-    self.query = query
   }
 
   private var origin: Origin { Origin(scheme: scheme, host: host, port: port) }

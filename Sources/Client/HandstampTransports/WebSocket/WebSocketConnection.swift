@@ -14,7 +14,7 @@ final class WebSocketConnection: MessageConnection {
     let (incoming, continuation) = AsyncThrowingStream.makeStream(
       of: IncomingMessage.self, bufferingPolicy: .bufferingOldest(unreadLimit))
     self.incoming = incoming
-    sink = Sink(continuation)
+    sink = Sink(continuation: continuation)
     continuation.onTermination = { _ in channel.close(promise: nil) }
   }
 
@@ -48,11 +48,7 @@ final class WebSocketConnection: MessageConnection {
 
   /// Receives incoming messages.
   struct Sink: Sendable {
-    private let continuation: AsyncThrowingStream<IncomingMessage, any Error>.Continuation
-
-    init(_ continuation: AsyncThrowingStream<IncomingMessage, any Error>.Continuation) {
-      self.continuation = continuation
-    }
+    fileprivate let continuation: AsyncThrowingStream<IncomingMessage, any Error>.Continuation
 
     /// Returns `false` if messages are not read fast enough.
     func put(_ message: IncomingMessage) -> Bool {
