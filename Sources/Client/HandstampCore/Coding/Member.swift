@@ -20,10 +20,15 @@ package enum Member: Decodable, Sendable {
       self = .fraction(number)
     } else if let texts = try? value.decode([String].self) {
       self = .list(texts)
-    } else {
+    } else if decoder.codingPath.count < Member.depth {
       self = (try? value.decode([String: Member].self)).map { .object($0) } ?? .other
+    } else {
+      self = .other
     }
   }
+
+  /// An object in so many others is `other`: decoding takes the stack of a thread, which a server must not be able to exhaust.
+  private static let depth = 16
 
   /// A text that is not empty.
   package var word: String? { if case .text(let text) = self, !text.isEmpty { text } else { nil } }
