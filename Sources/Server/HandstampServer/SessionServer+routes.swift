@@ -15,18 +15,18 @@ extension SessionServer {
   public func addRoutes<Context: SessionRequestContext>(to router: some RouterMethods<Context>) {
     let mounted = router.group(RouterPath(configuration.mountPath))
     let (api, oauth) = (mounted.group(), mounted.group())
-    let (paths, limit) = (documents.paths, configuration.bodyLimit)
-    admit(authenticator.cookies.origins.allowed, withCookie: true, at: paths.filter { $0.hasPrefix("/v1/") }, to: api)
+    let (paths, limits) = (documents.paths, service.limits)
+    admit(authenticator.origins.allowed, withCookie: true, at: paths.filter { $0.hasPrefix("/v1/") }, to: api)
     let forClients = ["token", "revoke", "userinfo", "par", "device_authorization"].map { "/oauth/" + $0 }
     // The pages of clients have tokens.
     let origins = Set(configuration.clients.flatMap(\.webOrigins))
     admit(origins, withCookie: false, at: paths.intersection(forClients), to: oauth)
     addAPI(to: api.add(middleware: errorResponses(as: .problem)))
     documents.addRoutes(to: api, root: router.group().add(middleware: errorResponses(as: .problem)))
-    UserInfoController(registry: registry, authenticator: authenticator, bodyLimit: limit)
+    UserInfoController(authenticator: authenticator, limits: limits)
       .addRoutes(to: oauth.group().add(middleware: errorResponses(as: .problem)))
     addOAuthRoutes(to: oauth.group().add(middleware: errorResponses(as: .oauth)))
-    UpstreamEndsController(ends: upstreamEnds, limits: service.limits, bodyLimit: limit)
+    UpstreamEndsController(ends: upstreamEnds, limits: limits)
       .addRoutes(to: mounted.group().add(middleware: errorResponses(as: .problem)))
     addPages(
       to: mounted.group().add(middleware: errorResponses(as: .page))
@@ -67,32 +67,29 @@ extension SessionServer {
   }
 
   private func addAPI<Context: SessionRequestContext>(to api: some RouterMethods<Context>) {
-    let (limit, limits) = (configuration.bodyLimit, service.limits)
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: lasting.directory != nil))
-    let sessions = SessionIssuer(responses: responses, proofs: proofs, clock: clock)
-    SignUpController(service: service, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
+    let sessions = SessionIssuer(responses: responses, proofs: proofs)
+    SignUpController(service: service, sessions: sessions, authenticator: authenticator)
       .addRoutes(to: api, ownAccounts: own)
-    SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api, ownAccounts: own)
-    PasskeysController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: own)
+    SignInController(service: service, sessions: sessions).addRoutes(to: api, ownAccounts: own)
+    PasskeysController(service: service, authenticator: authenticator).addRoutes(to: own)
     BrowserSessionController(
-      browsers: browsers, service: service, cookies: authenticator.cookies, responses: responses, bodyLimit: limit
+      browsers: browsers, service: service, authenticator: authenticator, responses: responses
     ).addRoutes(to: api)
-    AccountController(service: service, authenticator: authenticator, responses: responses, bodyLimit: limit)
+    AccountController(service: service, authenticator: authenticator, responses: responses)
       .addRoutes(to: api, ownAccounts: own)
-    SessionsController(service: service, authenticator: authenticator, pages: pages, bodyLimit: limit)
-      .addRoutes(to: api)
+    SessionsController(service: service, authenticator: authenticator, pages: pages).addRoutes(to: api)
     AdministrationController(
       administrators: configuration.administrators, administration: { administration(by: $0) },
-      clients: configuration.clients, limits: limits, bodyLimit: limit
+      clients: configuration.clients, limits: service.limits
     ).addRoutes(to: api)
     EventsController(
-      registry: registry, authenticator: authenticator, recorder: recorder, clock: clock,
-      heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife, limits: configuration.eventStreams
+      authenticator: authenticator, heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife,
+      limits: configuration.eventStreams
     ).addRoutes(to: api)
     RevocationsController(
-      registry: registry, authentication: authentication, hub: lasting.hub, metrics: metrics, clock: clock,
-      life: configuration.accessTokenLife, interval: min(configuration.heartbeat, RevocationStream.interval),
-      limit: configuration.eventStreams.verifiers
+      authentication: authentication, recorder: recorder, life: configuration.accessTokenLife,
+      interval: min(configuration.heartbeat, RevocationStream.interval), limit: configuration.eventStreams.verifiers
     ).addRoutes(to: api)
   }
 
@@ -105,14 +102,10 @@ extension SessionServer {
     ).addRoutes(to: routes)
     let reader = TokenReader(registry: registry, tokens: authenticator.tokens, clock: clock)
     RevocationController(authentication: authentication, reader: reader, recorder: recorder).addRoutes(to: routes)
-    IntrospectionController(
-      authentication: authentication, reader: reader, limits: limits, recorder: recorder, issuer: issuer
-    ).addRoutes(to: routes)
-    DeviceAuthorizationController(
-      registry: registry, authentication: authentication, limits: limits, clock: clock, base: configuration.issuer
-    ).addRoutes(to: routes)
-    PushedRequestController(registry: registry, authentication: authentication, limits: limits, clock: clock)
+    IntrospectionController(authentication: authentication, reader: reader, recorder: recorder, issuer: issuer)
       .addRoutes(to: routes)
+    DeviceAuthorizationController(authentication: authentication, base: configuration.issuer).addRoutes(to: routes)
+    PushedRequestController(authentication: authentication).addRoutes(to: routes)
     if let rights = configuration.clientRegistration {
       RegistrationController(registry: registry, rights: rights, limits: limits, clock: clock).addRoutes(to: routes)
     }
@@ -120,7 +113,6 @@ extension SessionServer {
 
   private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/assets/:name") { _, context in try pages.assets.response(try context.parameters.require("name")) }
-    let errors = authenticator.errors
     let signIn = SignInPages(browsers: browsers, hasPasswordPages: lasting.directory == nil && lasting.outbox.hasMailer)
     let owners = OwnerPages(signIn: signIn)
     AuthorizePageController(
@@ -134,21 +126,21 @@ extension SessionServer {
     ).addRoutes(to: routes)
     let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: lasting.directory != nil))
     SignInPageController(browsers: browsers, signIn: signIn, service: service).addRoutes(to: routes, ownAccounts: own)
-    PasswordPageController(browsers: browsers, errors: errors, service: service).addRoutes(to: own)
-    SignUpPageController(browsers: browsers, errors: errors, service: service).addRoutes(to: own)
-    RecoverPageController(browsers: browsers, errors: errors, service: service).addRoutes(to: own)
+    PasswordPageController(browsers: browsers, service: service).addRoutes(to: own)
+    SignUpPageController(browsers: browsers, service: service).addRoutes(to: own)
+    RecoverPageController(browsers: browsers, service: service).addRoutes(to: own)
     ProviderPageController(browsers: browsers, providers: ProviderPages(service: service), service: service)
       .addRoutes(to: own)
-    AccountPageController(owners: owners, errors: errors, service: service).addRoutes(to: routes, ownAccounts: own)
+    AccountPageController(owners: owners, service: service).addRoutes(to: routes, ownAccounts: own)
     DevicesPageController(
-      owners: owners, browsers: browsers, errors: errors, service: service, heartbeat: configuration.heartbeat,
+      owners: owners, browsers: browsers, service: service, heartbeat: configuration.heartbeat,
       streams: configuration.eventStreams
     ).addRoutes(to: routes)
     AppsPageController(owners: owners, service: service, clients: clients).addRoutes(to: routes)
     ActivityPageController(owners: owners, service: service).addRoutes(to: routes)
-    SecurityPageController(owners: owners, browsers: browsers, errors: errors, service: service).addRoutes(to: own)
+    SecurityPageController(owners: owners, browsers: browsers, service: service).addRoutes(to: own)
     DataPageController(
-      owners: owners, errors: errors, service: service, export: { try await administration(by: $1).export($0) }
+      owners: owners, service: service, export: { try await administration(by: $1).export($0) }
     ).addRoutes(to: own)
   }
 

@@ -27,8 +27,8 @@ public struct SessionServer: Sendable {
   let upstreamEnds: UpstreamEnds
   let service: AccountService
   let browsers: BrowserSessions
-  /// The server that has replaced this one, see ``reload(_:registry:keys:mailer:apple:)``.
-  let reloaded = Locked<ReloadedServer?>(nil)
+  /// The server with other settings that has replaced this one, see ``reload(_:registry:keys:mailer:apple:)``.
+  let reloaded = Locked<(server: SessionServer, responder: any HTTPResponder<ServerContext>)?>(nil)
 
   var clock: ServerClock { lasting.clock }
   var recorder: SessionEventRecorder { service.recorder }
@@ -72,8 +72,8 @@ public struct SessionServer: Sendable {
       configuration, algorithms: keys.algorithms, registry: registry, now: now, continuing: previous?.clients)
 
     let limits = RequestLimits(
-      configuration.limits, behind: configuration.trustedProxies, metrics: metrics, uptime: configuration.uptime,
-      continuing: previous?.service.limits)
+      configuration.limits, bodySize: configuration.bodyLimit, behind: configuration.trustedProxies, metrics: metrics,
+      uptime: configuration.uptime, continuing: previous?.service.limits)
     documents = try DocumentsController(configuration, keys, limits, lasting.readiness)
     let pages = try PageWriter(
       configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath,
@@ -88,10 +88,9 @@ public struct SessionServer: Sendable {
     let origins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)
     authenticator = Authenticator(
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
-      errors: errors, recorder: recorder,
-      cookies: CookieSessions(registry: registry, origins: origins, clock: clock, recorder: recorder))
+      errors: errors, recorder: recorder, origins: origins)
     authentication = ClientAuthentication(
-      clients: clients, limits: limits, bodyLimit: configuration.bodyLimit, registry: registry, clock: clock,
+      clients: clients, limits: limits, registry: registry, clock: clock,
       audiences: [issuer, configuration.issuer + "/oauth/token"])
     responses = TokenResponses(
       accessTokens: tokens, idTokens: IDTokens(keys: keys, issuer: issuer), clients: clients, mint: registry.mint,
@@ -112,13 +111,12 @@ public struct SessionServer: Sendable {
       sources[signIn.provider.id] = UpstreamEventSource(
         signIn.provider, keys: signIn.endpoints.keys, receiver: configuration.issuer, named: issuer)
     }
-    upstreamEnds = UpstreamEnds(
-      sources: sources, registry: registry, recorder: recorder, clock: clock, metrics: metrics)
+    upstreamEnds = UpstreamEnds(sources: sources, registry: registry, recorder: recorder, clock: clock)
     formerSessions = configuration.former.map { system in
       FormerSessions(
         registry: registry, system: system,
         server: system.isAsked ? transport.map { FormerServer(system: system, transport: $0) } : nil, limits: limits,
-        recorder: recorder, ends: lasting.formerEnds, clock: clock, metrics: metrics)
+        recorder: recorder, ends: lasting.formerEnds, clock: clock)
     }
 
     let party = try configuration.passkeys.party(
@@ -151,9 +149,7 @@ public struct SessionServer: Sendable {
         requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"),
       languages: pages.library.languages, issuer: configuration.issuer, mailLink: configuration.mail.link,
       refusals: lasting.refusedSignIns)
-    browsers = BrowserSessions(
-      service: service, errors: errors, pages: pages, isWholeSite: configuration.mountPath.isEmpty,
-      bodyLimit: configuration.bodyLimit)
+    browsers = BrowserSessions(service: service, errors: errors)
     // Before the first token of that life.
     try await noteTokenLife()
   }
@@ -301,8 +297,8 @@ extension SessionServer {
     configuration.boot = running.boot
     let server = try await SessionServer(configuration, registry, keys, mailer, apple, lasting, continuing: current)
     try server.requireEncryption(on: lasting.addresses.withLock { $0 })
-    let next = ReloadedServer(server: server, responder: server.responder)
-    reloaded.withLock { $0 = next }
+    let responder = server.responder
+    reloaded.withLock { $0 = (server, responder) }
   }
 
   /// Reads the files of the certificate now, and logs whether a new one is in use or cannot be used.
@@ -310,11 +306,5 @@ extension SessionServer {
 
   /// The server with the settings in use.
   package var current: SessionServer { reloaded.withLock { $0?.server } ?? self }
-}
-
-/// A server with other settings, and what responds with them.
-struct ReloadedServer: Sendable {
-  let server: SessionServer
-  let responder: any HTTPResponder<ServerContext>
 }
 #endif

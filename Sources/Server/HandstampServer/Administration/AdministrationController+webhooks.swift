@@ -12,7 +12,7 @@ extension AdministrationController {
     }
     // Adds a receiver. The response has its secret, which is never shown again.
     routes.on(.post, "webhooks") { request, _, administration in
-      let settings = try await request.json(upTo: bodyLimit).webhook()
+      let settings = try await request.json(upTo: limits.bodySize).webhook()
       return .webhookSecret(try await administration.addWebhook(settings))
     }
     routes.on(.delete, "webhooks/:name") { _, context, administration in
@@ -25,7 +25,7 @@ extension AdministrationController {
     }
     // Sends events again, those from `from` on.
     routes.on(.post, "webhooks/:name/replay") { request, context, administration in
-      let first = try await request.optionalJSON(upTo: bodyLimit)?.event("from")
+      let first = try await request.optionalJSON(upTo: limits.bodySize)?.event("from")
       try await administration.replayWebhook(try context.decoded("name"), from: first)
       return .nothing
     }

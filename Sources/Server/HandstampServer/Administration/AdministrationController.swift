@@ -15,8 +15,6 @@ struct AdministrationController: Sendable {
   let administration: @Sendable (AuditActor) -> Administration
   let clients: [ConfiguredClient]
   let limits: RequestLimits
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
 
   typealias Route<Context> =
     @Sendable @concurrent (Request, Context, Administration) async throws -> Response
@@ -93,7 +91,7 @@ struct AdministrationController: Sendable {
     }
     // Creates an account. Without a password the response has a code that sets one, or a mail invites the owner to.
     routes.on(.post, "accounts") { request, _, administration in
-      let body = try await request.json(upTo: bodyLimit)
+      let body = try await request.json(upTo: limits.bodySize)
       let (email, name) = (try body.text("email"), try body.optionalText("username"))
       var json = JSONText()
       if try body.optionalFlag("invite") {
@@ -114,7 +112,7 @@ struct AdministrationController: Sendable {
     // Stores accounts of another system, a chunk of its export at a time.
     routes.on(.post, "accounts/import") { request, _, administration in
       let options = try ImportOptions(request.uri.queryParameters)
-      let body = try await request.wholeBody(of: "application/x-ndjson", upTo: bodyLimit)
+      let body = try await request.wholeBody(of: "application/x-ndjson", upTo: limits.bodySize)
       let bytes = AsyncStream([UInt8].self) { stream in
         stream.yield(Array(body.readableBytesView))
         stream.finish()
@@ -158,14 +156,14 @@ struct AdministrationController: Sendable {
     }
     // Puts the account into exactly these groups.
     routes.on(.put, "accounts/:id/groups") { request, context, administration in
-      let body = try await request.json(upTo: bodyLimit)
+      let body = try await request.json(upTo: limits.bodySize)
       guard body.contains("groups") else { throw ProblemError.invalidRequest("Missing: groups.") }
       let groups = Set(try body.texts("groups"))
       return .groups(try await administration.changeGroups(of: try context.account) { $0 = groups })
     }
     // Removes every way into the account, and issues a code that sets a new password.
     routes.on(.post, "accounts/:id/take-back") { request, context, administration in
-      let email = try await request.optionalJSON(upTo: bodyLimit)?.optionalText("email")
+      let email = try await request.optionalJSON(upTo: limits.bodySize)?.optionalText("email")
       let (count, code) = try await administration.takeBack(try context.account, email: email)
       var json = JSONText()
       json.add("ended", Int64(count))

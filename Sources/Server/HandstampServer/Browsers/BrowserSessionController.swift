@@ -12,10 +12,8 @@ import Logging
 struct BrowserSessionController: Sendable {
   let browsers: BrowserSessions
   let service: AccountService
-  let cookies: CookieSessions
+  let authenticator: Authenticator
   let responses: TokenResponses
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/v1/session", use: show)
@@ -26,7 +24,7 @@ struct BrowserSessionController: Sendable {
 
   /// `GET /v1/session`: whether this browser is signed in, and the CSRF token for other requests.
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request, context.logger) else {
+    guard let user = try await authenticator.browserSession(of: request, context.logger) else {
       var json = JSONText()
       json.add("signed_in", false)
       return .json(json)
@@ -40,8 +38,8 @@ struct BrowserSessionController: Sendable {
   /// again. There is another cookie, and another CSRF token, each time; the previous ones count until the browser has presented them.
   /// With `remember` `false` the browser is borrowed, as with the box of the pages. Nothing else makes it so.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
-    let body = try await request.json(upTo: bodyLimit)
+    guard authenticator.origins.admit(request) else { throw ProblemError.otherOrigin }
+    let body = try await request.json(upTo: service.limits.bodySize)
     let visit = try await browsers.visit(request, isForm: false, persistence: try body.persistence(), context)
     let new: BrowserSession
     if let answer = try body.optionalText("passkey") {
@@ -65,7 +63,7 @@ struct BrowserSessionController: Sendable {
 
   /// `DELETE /v1/session`: signs this browser out, and the clients that the user has signed in to with it.
   @concurrent func end(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    if let user = try await cookies.session(of: request, context.logger) {
+    if let user = try await authenticator.browserSession(of: request, context.logger) {
       try await browsers.end(user.row.id, of: user.account.id, context.logger)
     }
     var response = Response.nothing
@@ -77,7 +75,9 @@ struct BrowserSessionController: Sendable {
   /// `POST /v1/session/token`: an access token of this session for other services, which verify it (RFC 9068). It expires soon, and
   /// there is nothing to refresh it with but the cookie.
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request, context.logger) else { throw ProblemError.notSignedIn }
+    guard let user = try await authenticator.browserSession(of: request, context.logger) else {
+      throw ProblemError.notSignedIn
+    }
     await touch(user, context.logger)
     // As old as the proof that the cookie shows.
     return .json(try responses.tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods)))
@@ -92,7 +92,7 @@ struct BrowserSessionController: Sendable {
     var json = JSONText(reserving: 512)
     json.add("signed_in", true)
     json.add("session_id", user.row.id.rawValue)
-    json.add("csrf_token", CookieSessions.token(for: user.cookie.withExposed { $0 }))
+    json.add("csrf_token", Authenticator.csrfToken(for: user.cookie.withExposed { $0 }))
     json.add("authenticated_at", user.authenticatedAt.description)
     json.add("expires_at", ifPresent: user.row.absoluteExpiry?.description)
     json.add("profile", user.account.profile)

@@ -11,12 +11,8 @@ import Logging
 struct BrowserSessions: Sendable {
   let service: AccountService
   let errors: ErrorMapper
-  let pages: PageWriter
-  /// Whether the server has its origin to itself.
-  let isWholeSite: Bool
-  /// Maximum size of a form, in bytes.
-  let bodyLimit: Int
 
+  var pages: PageWriter { errors.pages }
   private var registry: Registry { service.registry }
   private var clock: ServerClock { service.clock }
   private var recorder: SessionEventRecorder { service.recorder }
@@ -25,7 +21,7 @@ struct BrowserSessions: Sendable {
   // MARK: Requests
 
   func form(of request: Request) async throws -> FormFields {
-    let limit = min(bodyLimit, 16_384)
+    let limit = min(service.limits.bodySize, 16_384)
     return try FormFields(
       try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: limit).readableBytesView)
   }
@@ -63,7 +59,7 @@ struct BrowserSessions: Sendable {
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil,
       saidByScript: persistence,
       wasBorrowed: web?.row.isBorrowed == true || request.cookie(ResponseCookie.borrowed) != nil,
-      pages: pages, place: pages.reader(of: request, locale: web?.account.locale),
+      errors: errors, place: pages.reader(of: request, locale: web?.account.locale),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     visit.caller.language = visit.place.language
@@ -184,7 +180,7 @@ struct BrowserSessions: Sendable {
 
   /// The data that a browser deletes when it is signed out (W3C Clear Site Data section 3.1). Not its cookies: the one that recognizes the
   /// browser stays, and those of other sites below the same domain are theirs. In an app, the storage is the app's.
-  var clearedData: String { isWholeSite ? "\"cache\", \"storage\"" : "\"cache\"" }
+  var clearedData: String { pages.base.isEmpty ? "\"cache\", \"storage\"" : "\"cache\"" }
 }
 
 /// A form that a browser may not send.

@@ -9,8 +9,6 @@ struct AccountController: Sendable {
   let service: AccountService
   let authenticator: Authenticator
   let responses: TokenResponses
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>
@@ -44,7 +42,7 @@ struct AccountController: Sendable {
   @concurrent func changePassword(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let (current, new) = (try body.optionalSecret("current"), try body.secret("new"))
     let (endsOthers, code) = (try body.flag("end_others"), try body.optionalSecret("code"))
     let owner = try await service.owner(request, context)
@@ -59,7 +57,7 @@ struct AccountController: Sendable {
   /// `POST /v1/password-reset`: answers 202 for every address, before it is looked up. A mail is sent later if there is a password
   /// to reset.
   @concurrent func requestReset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let email = try await request.json(upTo: bodyLimit).email()
+    let email = try await request.json(upTo: service.limits.bodySize).email()
     try await service.requestReset(of: email, by: service.caller(request, context))
     return .accepted("mail_sent")
   }
@@ -67,7 +65,7 @@ struct AccountController: Sendable {
   /// `POST /v1/password-reset/confirm`: sets the password, ends every session of the account, and takes it back: passkeys, recovery
   /// codes, consents and known devices stay only on request.
   @concurrent func resetPassword(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     try await service.resetPassword(
       with: try body.secret("token"), to: try body.secret("new_password"),
       keepingOthers: try body.optionalFlag("keep_passkeys"), by: service.caller(request, context))
@@ -89,7 +87,7 @@ struct AccountController: Sendable {
   @concurrent func reauthenticate(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let methods = try await prove(body, try await service.owner(request, context))
     let now = service.clock.now
     guard let row = try await service.registry.session(context.session.id, now: now) else {
@@ -128,7 +126,7 @@ struct AccountController: Sendable {
   @concurrent func delete(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.optionalJSON(upTo: bodyLimit)
+    let body = try await request.optionalJSON(upTo: service.limits.bodySize)
     try await service.delete(
       try await service.owner(request, context), password: try body?.optionalSecret("password"),
       code: try body?.optionalSecret("code"))

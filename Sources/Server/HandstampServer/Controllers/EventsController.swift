@@ -7,10 +7,7 @@ import Logging
 
 /// The account's event stream.
 struct EventsController: Sendable {
-  let registry: Registry
   let authenticator: Authenticator
-  let recorder: SessionEventRecorder
-  let clock: ServerClock
   /// Time without an event after which a stream sends a heartbeat.
   let heartbeat: Duration
   /// Maximum length of a stream.
@@ -27,12 +24,14 @@ struct EventsController: Sendable {
   /// The account comes only from the token. Handlers are not cancelled when the client disconnects, so the stream watches the
   /// connection itself.
   @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let (registry, recorder) = (authenticator.registry, authenticator.recorder)
     let newest = try await registry.lastEventID()
     // Check the session only now, so that its end after this check is an event after the cursor.
     let session = try await authenticator.session(of: request, logger: context.logger)
     let stream = EventStream(
       session: session, cursor: try cursor(of: request, newest: newest),
-      longest: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, registry: registry,
+      longest: min(session.tokenExpiresAt.since(authenticator.clock.now), longest), heartbeat: heartbeat,
+      registry: registry,
       place: try recorder.place(for: session, within: limits), channel: context.channel, metrics: recorder.metrics)
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }

@@ -7,11 +7,8 @@ import Logging
 
 /// The feed of ended sessions, for services that verify access tokens by themselves.
 struct RevocationsController: Sendable {
-  let registry: Registry
   let authentication: ClientAuthentication
-  let hub: EventHub
-  let metrics: ServerMetrics
-  let clock: ServerClock
+  let recorder: SessionEventRecorder
   /// Lifetime of this server's own access tokens.
   let life: Duration
   /// Time between two confirmations.
@@ -28,18 +25,19 @@ struct RevocationsController: Sendable {
   @concurrent func revocations(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let client = try authentication.confidentialClient(request, context)
     guard client.introspects else { throw ProblemError.notOffered("This client may not follow ended sessions") }
+    let (registry, clock) = (authentication.registry, authentication.clock)
     let place = try place()
     let stream = RevocationStream(
       registry: registry, clock: clock, life: life, heartbeat: interval, replacements: registry.replacements,
       start: try await RevocationCursor.start(
         after: request.headers[.lastEventID], in: registry, now: clock.now, life: life),
-      place: place, channel: context.channel, metrics: metrics)
+      place: place, channel: context.channel, metrics: recorder.metrics)
     return .events(from: stream, to: request, context, lost: "Revocation feed ended, store unavailable")
   }
 
   private func place() throws(ProblemError) -> EventHub.Place {
-    if let place = hub.verifierPlace(within: limit) { return place }
-    metrics.update { $0.refusedFeeds += 1 }
+    if let place = recorder.hub.verifierPlace(within: limit) { return place }
+    recorder.metrics.update { $0.refusedFeeds += 1 }
     throw .tooManyStreams
   }
 }

@@ -11,8 +11,6 @@ struct SessionsController: Sendable {
   let pages: PageWriter
   private var registry: Registry { service.registry }
   private var clock: ServerClock { service.clock }
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     let own = routes.signedIn(by: authenticator)
@@ -51,7 +49,7 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let id = SessionID(try context.decoded("id"))
-    let name = try await request.json(upTo: bodyLimit).name("name")
+    let name = try await request.json(upTo: service.limits.bodySize).name("name")
     let row = try await service.rename(id, to: name, by: try await service.owner(request, context))
     return .json(row.description(current: context.session.id))
   }
@@ -62,7 +60,7 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let (id, owner) = (SessionID(try context.decoded("id")), try await service.owner(request, context))
-    let body = try await request.optionalJSON(upTo: bodyLimit)
+    let body = try await request.optionalJSON(upTo: service.limits.bodySize)
     let group = try body?.optionalFlag("group") == true ? try await service.group(of: id, owner) : []
     try await service.end(id, with: group, by: owner, password: try body?.optionalSecret("password"))
     return .nothing
@@ -88,7 +86,7 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>, keepingOwn: Bool
   ) async throws -> Response {
     // It proves to be the owner for this request alone.
-    let password = try await request.optionalJSON(upTo: bodyLimit)?.optionalSecret("password")
+    let password = try await request.optionalJSON(upTo: service.limits.bodySize)?.optionalSecret("password")
     let owner = try await service.owner(request, context)
     return .ended(try await service.endAll(by: owner, keepingOwn: keepingOwn, password: password).count)
   }
@@ -112,7 +110,7 @@ struct SessionsController: Sendable {
   @concurrent func setPushToken(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let token = try await request.json(upTo: bodyLimit).pushToken()
+    let token = try await request.json(upTo: service.limits.bodySize).pushToken()
     try await registry.setPushToken(token, for: context.session.id, of: context.session.account, now: clock.now)
     return .nothing
   }

@@ -8,8 +8,6 @@ import Hummingbird
 struct SignInController: Sendable {
   let service: AccountService
   let sessions: SessionIssuer
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts own: some RouterMethods<Context>
@@ -23,7 +21,7 @@ struct SignInController: Sendable {
 
   /// `POST /v1/sign-in`: signs in with email address and password, and the one-time password that the account may ask for.
   @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let (email, password) = (try body.email(), try body.secret("password"))
     let code = try body.optionalSecret("code")
     let (start, proof) = try sessions.start(of: request, body)
@@ -35,7 +33,7 @@ struct SignInController: Sendable {
   /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account.
   @concurrent func signInWithApple(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard service.identityTokens != nil else { throw AccountError.notOffered(.apple) }
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let (token, nonce, username) = try body.identity()
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(
@@ -49,7 +47,7 @@ struct SignInController: Sendable {
   @concurrent func signInWithProvider(
     _ request: Request, _ context: some SessionRequestContext
   ) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let provider = try body.text("provider")
     let (token, nonce, username) = try body.identity()
     let (start, proof) = try sessions.start(of: request, body)
@@ -70,7 +68,7 @@ struct SignInController: Sendable {
     _ request: Request, _ context: some SessionRequestContext
   ) async throws -> Response {
     guard service.passkeys != nil else { throw AccountError.notOffered(.passkeys) }
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let answer = try body.text("passkey")
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(byPasskey: answer, start, by: service.caller(request, context))

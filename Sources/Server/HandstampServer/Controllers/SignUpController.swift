@@ -9,8 +9,6 @@ struct SignUpController: Sendable {
   let service: AccountService
   let sessions: SessionIssuer
   let authenticator: Authenticator
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>
@@ -25,13 +23,13 @@ struct SignUpController: Sendable {
 
   /// `POST /v1/sign-up`: creates an account and its first session, or answers 202 for every address.
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (new, proof) = try account(in: try await request.json(upTo: bodyLimit), of: request)
+    let (new, proof) = try account(in: try await request.json(upTo: service.limits.bodySize), of: request)
     return try response(try await service.signUp(new, by: service.caller(request, context)), proof, status: .created)
   }
 
   /// `POST /v1/sign-up/confirm`: redeems a mailed one-time token.
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let (token, password) = (try body.secret("token"), try body.secret("password"))
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.confirm(token, password: password, start, by: service.caller(request, context))
@@ -40,7 +38,7 @@ struct SignUpController: Sendable {
 
   /// `POST /v1/sign-in/anonymous`: creates a guest account and its only session.
   @concurrent func createGuest(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (start, proof) = try sessions.start(of: request, try await request.json(upTo: bodyLimit))
+    let (start, proof) = try sessions.start(of: request, try await request.json(upTo: service.limits.bodySize))
     let new = try await service.beginGuest(start, by: service.caller(request, context))
     return try sessions.response(new, proof, status: .created)
   }
@@ -50,7 +48,7 @@ struct SignUpController: Sendable {
   @concurrent func upgrade(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let owner = try await service.owner(request, context)
     if body.contains("id_token") {
       let (token, nonce, username) = try body.identity()
@@ -76,7 +74,7 @@ struct SignUpController: Sendable {
   @concurrent func upgradeOptions(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(upTo: bodyLimit)
+    let body = try await request.json(upTo: service.limits.bodySize)
     let (email, username) = (try body.newEmail(), try body.name("username"))
     let owner = try await service.owner(request, context)
     return .json(try await service.upgradeOptions(owner, email: email, username: username))

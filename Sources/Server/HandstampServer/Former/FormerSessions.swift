@@ -22,7 +22,6 @@ struct FormerSessions: Sendable {
   /// Wakes the ``FormerEnder``.
   let ends: JobBell
   let clock: ServerClock
-  let metrics: ServerMetrics
 
   /// Begins the session of a token.
   ///
@@ -61,7 +60,7 @@ struct FormerSessions: Sendable {
       }
       ends.signal(.look)
       recorder.recordSignIn(new.row, logger: caller.logger)
-      metrics.update { $0.formerSessions += 1 }
+      recorder.metrics.update { $0.formerSessions += 1 }
       return new
     }
     throw Registry.contention
@@ -127,7 +126,7 @@ struct FormerSessions: Sendable {
       try await registry.forget(claimed)
       if record.unanswered > 1 {
         // An earlier answer was lost between the two servers, and with it the successor.
-        metrics.update { $0.formerLosses += 1 }
+        recorder.metrics.update { $0.formerLosses += 1 }
         logger.error("Former session lost: an earlier answer of the former system did not arrive")
       }
       throw failure(error, logger)
@@ -209,7 +208,7 @@ struct FormerSessions: Sendable {
   }
 
   private func refusal(_ cause: String, reason: EndReason? = nil) -> OAuthError {
-    metrics.update { $0.formerRefusals += 1 }
+    recorder.metrics.update { $0.formerRefusals += 1 }
     return OAuthError(
       "invalid_grant", code: "former_session_ended", reason: reason, description: "the former session: \(cause)")
   }

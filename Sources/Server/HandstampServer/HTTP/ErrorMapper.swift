@@ -202,32 +202,6 @@ struct ErrorMapper: Sendable {
     var status = HTTPResponse.Status.ok
   }
 
-  /// Returns the words for a refusal beside the form that asked for the operation.
-  ///
-  /// - Parameter field: that of the password that was checked.
-  /// - Throws: what concerns more than the form, such as ``AccountError/reauthenticationRequired(_:)``.
-  func words(
-    for error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest
-  ) throws -> Words {
-    guard let refusal = refusal(of: error, logger: visit.caller.logger) else { throw error }
-    func later(_ text: PageText) -> Words { Words(notice: .warning(text), status: ProblemError(refusal).status) }
-    switch refusal {
-    case .passkey(let refusal): return Words(notice: .warning(refusal.text))
-    case .weakPassword(let weakness, let least): return Words(errors: ["new_password": weakness.text(least: least)])
-    case .emailTaken: return Words(errors: ["email": "field_error.email_taken"])
-    case .wrongCredentials, .wrongPassword: return Words(errors: [field: "field_error.password_wrong"])
-    case .rateLimited(let reached):
-      return later(
-        PageText("sign_in.too_many", ["wait": pages.wait(for: reached.retryAfter, in: visit.place.language)]))
-    case .disabled: return later("sign_in.disabled")
-    case .busy, .unavailable: return later("error.unavailable.text")
-    case .invalid, .secondFactorRequired, .secondFactorWrong, .secondFactorMissing,
-      .reauthenticationRequired, .idTokenInvalid, .oneTimeTokenInvalid, .signUpClosed, .notGuest, .identityTaken,
-      .identityNotLinked, .providerEnded, .rotationKeyUsed, .notFound, .notOffered:
-      throw error
-    }
-  }
-
   /// Logs errors that concern the operator.
   func report(_ error: RegistryError, logger: Logger) {
     switch error {
@@ -239,6 +213,35 @@ struct ErrorMapper: Sendable {
     case .accountChanged, .accountClosed, .notFound, .emailTaken, .identityTaken, .oneTimeTokenInvalid, .notGuest,
       .nonceUsed, .keyUsed, .upstreamEnded:
       break
+    }
+  }
+}
+
+extension BrowserRequest {
+  /// Returns the words for a refusal beside the form that asked for the operation.
+  ///
+  /// - Parameter field: that of the password that was checked.
+  /// - Throws: what concerns more than the form, such as ``AccountError/reauthenticationRequired(_:)``.
+  func words(
+    for error: any Error, passwordIn field: String = "current_password"
+  ) throws -> ErrorMapper.Words {
+    typealias Words = ErrorMapper.Words
+    guard let refusal = errors.refusal(of: error, logger: caller.logger) else { throw error }
+    func later(_ text: PageText) -> Words { Words(notice: .warning(text), status: ProblemError(refusal).status) }
+    switch refusal {
+    case .passkey(let refusal): return Words(notice: .warning(refusal.text))
+    case .weakPassword(let weakness, let least): return Words(errors: ["new_password": weakness.text(least: least)])
+    case .emailTaken: return Words(errors: ["email": "field_error.email_taken"])
+    case .wrongCredentials, .wrongPassword: return Words(errors: [field: "field_error.password_wrong"])
+    case .rateLimited(let reached):
+      return later(
+        PageText("sign_in.too_many", ["wait": pages.wait(for: reached.retryAfter, in: place.language)]))
+    case .disabled: return later("sign_in.disabled")
+    case .busy, .unavailable: return later("error.unavailable.text")
+    case .invalid, .secondFactorRequired, .secondFactorWrong, .secondFactorMissing,
+      .reauthenticationRequired, .idTokenInvalid, .oneTimeTokenInvalid, .signUpClosed, .notGuest, .identityTaken,
+      .identityNotLinked, .providerEnded, .rotationKeyUsed, .notFound, .notOffered:
+      throw error
     }
   }
 }

@@ -39,6 +39,8 @@ struct RequestLimits: Sendable {
   private static let sweepSize = 20_000
   private static let most = 1_000_000
 
+  /// Maximum size of a body, in bytes.
+  let bodySize: Int
   private let rules: ServerLimits
   private let proxies: TrustedProxies
   private let metrics: ServerMetrics
@@ -48,9 +50,10 @@ struct RequestLimits: Sendable {
 
   /// - Parameter previous: limits whose buckets these continue with if the rules are the same; else all are full.
   init(
-    _ rules: ServerLimits, behind proxies: TrustedProxies, metrics: ServerMetrics,
+    _ rules: ServerLimits, bodySize: Int, behind proxies: TrustedProxies, metrics: ServerMetrics,
     uptime: @escaping @Sendable () -> Duration, continuing previous: RequestLimits? = nil
   ) {
+    self.bodySize = bodySize
     self.rules = rules
     self.proxies = proxies
     self.metrics = metrics

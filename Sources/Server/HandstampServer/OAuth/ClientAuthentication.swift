@@ -10,8 +10,6 @@ import Logging
 struct ClientAuthentication: Sendable {
   let clients: ClientDirectory
   let limits: RequestLimits
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
   /// Remembers used assertions, for all servers on the store.
   let registry: Registry
   let clock: ServerClock
@@ -31,7 +29,7 @@ struct ClientAuthentication: Sendable {
 
   /// - Throws: ``ProblemError`` or an ``OAuthError`` for a body that is not a form.
   func form(of request: Request) async throws -> FormFields {
-    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: bodyLimit)
+    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: limits.bodySize)
     return try FormFields(body.readableBytesView)
   }
 

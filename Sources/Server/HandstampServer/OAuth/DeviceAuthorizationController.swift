@@ -6,10 +6,7 @@ import Hummingbird
 
 /// `/oauth/device_authorization`: gives a device the codes for its user (RFC 8628 section 3.1).
 struct DeviceAuthorizationController: Sendable {
-  let registry: Registry
   let authentication: ClientAuthentication
-  let limits: RequestLimits
-  let clock: ServerClock
   /// The address of the server, without a slash at its end.
   let base: String
 
@@ -26,8 +23,9 @@ struct DeviceAuthorizationController: Sendable {
     var grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: resource)
     let needs = try PromptRequirements(form)
     (grant.access.context, grant.maxAge) = (needs.context, needs.maxAge)
+    let limits = authentication.limits
     try limits.take(.devices, from: limits.client(of: request, context), about: client.id)
-    let codes = try await registry.beginDevice(grant, now: clock.now)
+    let codes = try await authentication.registry.beginDevice(grant, now: authentication.clock.now)
     var json = JSONText()
     json.add("device_code", codes.device.secret.withExposed { $0 })
     json.add("user_code", codes.user.text)

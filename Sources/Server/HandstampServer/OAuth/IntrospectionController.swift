@@ -10,7 +10,6 @@ import Logging
 struct IntrospectionController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
-  let limits: RequestLimits
   let recorder: SessionEventRecorder
   let issuer: String
 
@@ -21,9 +20,8 @@ struct IntrospectionController: Sendable {
   /// For a token that is not valid, or not visible to the client, the response only says that it is not active.
   @concurrent func introspect(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, client) = try await authentication.call(request, context)
-    guard let client, client.isConfidential else {
-      throw OAuthError.invalidClient
-    }
+    guard let client, client.isConfidential else { throw OAuthError.invalidClient }
+    let limits = authentication.limits
     try limits.take(.introspections, from: limits.client(of: request, context), about: client.id)
     guard let token = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
     if let facts = try await facts(about: token, for: client, context.logger) { return .oauth(facts) }

@@ -6,10 +6,7 @@ import Hummingbird
 
 /// `/oauth/par`: a client sends its authorization request to the server itself (RFC 9126).
 struct PushedRequestController: Sendable {
-  let registry: Registry
   let authentication: ClientAuthentication
-  let limits: RequestLimits
-  let clock: ServerClock
 
   /// The longest request, in bytes: as much as browsers and proxies take in an address.
   private static let longest = 8192
@@ -21,6 +18,7 @@ struct PushedRequestController: Sendable {
   @concurrent func push(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, client) = try await authentication.call(request, context)
     guard let client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
+    let limits = authentication.limits
     // A confidential client is a web application, whose one address serves all its users.
     let address = !client.isConfidential ? limits.client(of: request, context) : nil
     try limits.take(.pushedRequests, from: address, about: client.id, .own)
@@ -32,7 +30,8 @@ struct PushedRequestController: Sendable {
     _ = try AuthorizationRequest(
       parameters, of: try await AuthorizationRequest.described(client, authentication.clients))
     try limits.take(.pushedRequests, from: nil, .shared)
-    let reference = try await registry.push(parameters: parameters, of: client.id, now: clock.now)
+    let reference = try await authentication.registry.push(
+      parameters: parameters, of: client.id, now: authentication.clock.now)
     var json = JSONText()
     json.add("request_uri", PushedReference.prefix + reference.secret.withExposed { $0 })
     json.add("expires_in", PushedRequest.life.components.seconds)

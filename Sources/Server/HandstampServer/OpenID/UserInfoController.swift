@@ -6,14 +6,12 @@ import Hummingbird
 
 /// `/oauth/userinfo`: claims about the account that a client's access token is for (OpenID Connect Core 1.0 section 5.3).
 struct UserInfoController: Sendable {
-  let registry: Registry
   let authenticator: Authenticator
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
+  let limits: RequestLimits
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     // Both methods (section 5.3.1). A client of OAuth alone has no scope `openid`.
-    let signedIn = routes.group().add(middleware: TokenInForm(bodyLimit: bodyLimit))
+    let signedIn = routes.group().add(middleware: TokenInForm(limits: limits))
       .signedIn(by: authenticator, allowing: ["openid", "profile"])
     signedIn.get(.prompt(.userInfo), use: claims)
     signedIn.post(.prompt(.userInfo), use: claims)
@@ -22,6 +20,7 @@ struct UserInfoController: Sendable {
   @concurrent func claims(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
+    let registry = authenticator.registry
     let account = try await registry.account(of: context.session)
     var json = JSONText()
     json.add("sub", account.id.rawValue)
@@ -32,7 +31,7 @@ struct UserInfoController: Sendable {
 
 /// Takes an access token from a form, where some clients send it (RFC 6750 section 2.2).
 private struct TokenInForm<Context: RequestContext>: RouterMiddleware {
-  let bodyLimit: Int
+  let limits: RequestLimits
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -41,7 +40,7 @@ private struct TokenInForm<Context: RequestContext>: RouterMiddleware {
     guard request.method == .post, request.headers[.contentType]?.isMediaType(type) == true else {
       return try await next(request, context)
     }
-    let body = try await request.wholeBody(upTo: bodyLimit)
+    let body = try await request.wholeBody(upTo: limits.bodySize)
     var head = request.head
     if let token = try FormFields(body.readableBytesView)["access_token"] {
       guard head.headerFields[.authorization] == nil else {

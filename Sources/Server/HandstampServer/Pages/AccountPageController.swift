@@ -7,7 +7,6 @@ import Hummingbird
 /// `/account`: what the server knows a person by, and `/account/email`: the address.
 struct AccountPageController: Sendable {
   let owners: OwnerPages
-  let errors: ErrorMapper
   let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(
@@ -117,7 +116,7 @@ struct AccountPageController: Sendable {
         }
         do { try await service.beginEmailChange(of: call.owner, to: email) } catch {
           return try await emailPage(
-            call, typed: typed, notice: try errors.words(for: error, call.visit).notice)
+            call, typed: typed, notice: try call.visit.words(for: error).notice)
         }
         return .seeOther(service.issuer + "/account/email")
       }

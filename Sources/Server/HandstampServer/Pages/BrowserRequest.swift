@@ -28,7 +28,7 @@ struct BrowserRequest: Sendable {
   var saidByScript: SessionPersistence?
   /// Whether the browser's session is borrowed, or the next one is to be, as an earlier form of the same sign-in said.
   var wasBorrowed: Bool
-  let pages: PageWriter
+  let errors: ErrorMapper
   /// The language and the address of the page.
   var place: PageReader
   var caller: AccountService.Caller
@@ -36,6 +36,8 @@ struct BrowserRequest: Sendable {
   var query: FormFields?
   /// The submitted form; `nil` unless the request is a POST.
   var form: FormFields?
+
+  var pages: PageWriter { errors.pages }
 
   /// The browser as a device of an account. A borrowed one is another device at each sign-in, so that no account knows it afterwards.
   var browser: DeviceInfo {

@@ -7,7 +7,6 @@ import NIOCore
 /// `/account/data`: a person takes the stored data along, or deletes the account.
 struct DataPageController: Sendable {
   let owners: OwnerPages
-  let errors: ErrorMapper
   let service: AccountService
   /// Returns everything that is stored about a person.
   let export: @Sendable (AccountID, AuditActor) async throws -> [UInt8]
@@ -27,7 +26,7 @@ struct DataPageController: Sendable {
     guard call.visit.action == "download" else { return call.visit.unknownAction() }
     let json: [UInt8]
     do { json = try await service.download(call.owner, by: export) } catch {
-      return show(call, notice: try errors.words(for: error, call.visit).notice)
+      return show(call, notice: try call.visit.words(for: error).notice)
     }
     return Response(
       status: .ok,
@@ -69,7 +68,7 @@ struct DataPageController: Sendable {
       return deletePage(call, errors: ["password": "field_error.password_missing"])
     }
     do { try await service.delete(call.owner, password: password) } catch {
-      let words = try errors.words(for: error, passwordIn: "password", call.visit)
+      let words = try call.visit.words(for: error, passwordIn: "password")
       return deletePage(call, errors: words.errors, notice: words.notice)
     }
     var visit = call.visit

@@ -9,7 +9,6 @@ import Logging
 struct DevicesPageController: Sendable {
   let owners: OwnerPages
   let browsers: BrowserSessions
-  let errors: ErrorMapper
   let service: AccountService
   let heartbeat: Duration
   let streams: EventStreamLimits
@@ -147,7 +146,7 @@ struct DevicesPageController: Sendable {
     let session = fields?["session"].map { SessionID($0) }
     let asks = try await !service.isAllowed(.endDevices, to: call.owner)
     if asks, try await !service.hasApp(call.account) { try await service.require(.endDevices, of: call.owner) }
-    let words = try error.map { try errors.words(for: $0, passwordIn: "password", call.visit) } ?? .init()
+    let words = try error.map { try call.visit.words(for: $0, passwordIn: "password") } ?? .init()
     let isSingle = session != nil && fields?["single"] != nil
     let group =
       if let session, !isSingle { try await service.group(of: session, call.owner) } else {

@@ -41,7 +41,7 @@ struct OwnerPages: Sendable {
     if visit.action == "mail-link" {
       do { return visit.sent("owner_sent", to: try await service.mailProof(to: call.owner)) } catch {
         return signIn.page(
-          visit, try await confirmation(by: call.owner), notice: try browsers.errors.words(for: error, visit).notice)
+          visit, try await confirmation(by: call.owner), notice: try visit.words(for: error).notice)
       }
     }
     let needed: AuthenticationContext?

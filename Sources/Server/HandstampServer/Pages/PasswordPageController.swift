@@ -6,7 +6,6 @@ import Hummingbird
 /// `/forgot-password` and `/reset-password`: a person who has forgotten the password sets a new one by a mailed link.
 struct PasswordPageController: Sendable {
   let browsers: BrowserSessions
-  let errors: ErrorMapper
   let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -32,7 +31,7 @@ struct PasswordPageController: Sendable {
     case .bad(let error): return forgotPage(visit, typed: typed, error: error)
     case .good(let email):
       do { try await service.requestReset(of: email, by: visit.caller) } catch {
-        let words = try errors.words(for: error, visit)
+        let words = try visit.words(for: error)
         return forgotPage(visit, typed: typed, notice: words.notice, status: words.status)
       }
       return visit.sent("forgot_sent", to: email)
@@ -73,7 +72,7 @@ struct PasswordPageController: Sendable {
       } catch RegistryError.oneTimeTokenInvalid {
         return try await resetPage(visit, text, nil)
       } catch {
-        let words = try self.errors.words(for: error, visit)
+        let words = try visit.words(for: error)
         // Busy, or too many attempts: a page of its own says so.
         guard words.notice == nil else { throw error }
         errors = words.errors

@@ -9,7 +9,6 @@ import Hummingbird
 struct SecurityPageController: Sendable {
   let owners: OwnerPages
   let browsers: BrowserSessions
-  let errors: ErrorMapper
   let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -147,7 +146,7 @@ struct SecurityPageController: Sendable {
           return try showTOTP(setup, call, error: "field_error.code_wrong")
         }
       } catch {
-        return try showTOTP(setup, call, notice: try errors.words(for: error, call.visit).notice)
+        return try showTOTP(setup, call, notice: try call.visit.words(for: error).notice)
       }
       // A lost device must not be the end of the account.
       var call = call
@@ -199,7 +198,7 @@ struct SecurityPageController: Sendable {
         try await service.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
       }
     } catch {
-      let words = try errors.words(for: error, call.visit)
+      let words = try call.visit.words(for: error)
       return try await show(call, errors: words.errors, notice: words.notice)
     }
     let text: PageText =
@@ -215,7 +214,7 @@ struct SecurityPageController: Sendable {
         try await service.addPasskey(
           form?["passkey"] ?? "", boundTo: call.visit.token, orNamed: call.visit.name, of: call.owner)
       } catch {
-        return try await show(call, notice: try errors.words(for: error, call.visit).notice)
+        return try await show(call, notice: try call.visit.words(for: error).notice)
       }
       return try await changed(call, notice: .good("notice.passkey_added"))
     case "remove-passkey":

@@ -98,7 +98,7 @@ struct SignInPages: Sendable {
         PasswordAttempt(
           email: email, password: Secret(password), device: visit.browser.id, caller: visit.caller))
     } catch {
-      let words = try browsers.errors.words(for: error, visit)
+      let words = try visit.words(for: error)
       return page(
         visit, purpose, email: typed, error: words.errors.isEmpty ? nil : wrong, notice: words.notice,
         status: words.status)
@@ -127,7 +127,7 @@ struct SignInPages: Sendable {
         // The script tells the browser's password manager that it was removed.
         unknownPasskey: refusal == .unknown ? PasskeyService.credential(in: answer) : nil, status: .unauthorized)
     } catch let error as AccountError {
-      let words = try browsers.errors.words(for: error, visit)
+      let words = try visit.words(for: error)
       return page(visit, purpose, notice: words.notice, status: words.status)
     }
   }
@@ -170,7 +170,7 @@ struct SignInPages: Sendable {
     } catch AccountError.secondFactorRequired, AccountError.secondFactorWrong {
       return secondFactorPage(of: account, visit, purpose, error: "field_error.code_wrong", status: .unauthorized)
     } catch let error as AccountError {
-      let words = try browsers.errors.words(for: error, visit)
+      let words = try visit.words(for: error)
       return secondFactorPage(of: account, visit, purpose, notice: words.notice, status: words.status)
     }
   }

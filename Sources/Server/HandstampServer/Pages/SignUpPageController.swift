@@ -7,7 +7,6 @@ import Hummingbird
 /// `/sign-up`: a person creates an account. Where addresses are confirmed, a mailed link leads on.
 struct SignUpPageController: Sendable {
   let browsers: BrowserSessions
-  let errors: ErrorMapper
   let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -55,7 +54,7 @@ struct SignUpPageController: Sendable {
           with: service.registry.browserSession(of: new.row, new.account), visit)
       }
     } catch {
-      let words = try self.errors.words(for: error, visit)
+      let words = try visit.words(for: error)
       return signUpPage(visit, words.errors, notice: words.notice, status: words.status)
     }
   }
@@ -112,7 +111,7 @@ struct SignUpPageController: Sendable {
     } catch RegistryError.oneTimeTokenInvalid {
       return confirmPage(visit, text, nil, isExpired: true)
     } catch {
-      let words = try errors.words(for: error, visit)
+      let words = try visit.words(for: error)
       // Busy, or too many attempts: the link has not expired.
       guard words.notice == nil else { throw error }
       guard words.errors["new_password"] != nil else {

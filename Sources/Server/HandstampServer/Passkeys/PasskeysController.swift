@@ -11,8 +11,6 @@ import Hummingbird
 struct PasskeysController: Sendable {
   let service: AccountService
   let authenticator: Authenticator
-  /// Maximum size of a body, in bytes.
-  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     let own = routes.signedIn(by: authenticator)
@@ -41,7 +39,7 @@ struct PasskeysController: Sendable {
   @concurrent func add(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let answer = try await request.json(upTo: bodyLimit).text("passkey")
+    let answer = try await request.json(upTo: service.limits.bodySize).text("passkey")
     let owner = try await service.owner(request, context)
     let device = try await service.registry.session(owner.session, now: service.clock.now)?.device.name ?? ""
     try await service.addPasskey(

@@ -8,7 +8,6 @@ import Hummingbird
 /// `/recover`: a person without password and passkey signs in with a recovery code, beside another proof where the account takes two.
 struct RecoverPageController: Sendable {
   let browsers: BrowserSessions
-  let errors: ErrorMapper
   let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -49,7 +48,7 @@ struct RecoverPageController: Sendable {
     } catch RegistryError.oneTimeTokenInvalid {
       return page(visit, notice: .warning("recover.link_expired"), status: .badRequest)
     } catch {
-      let words = try errors.words(for: error, passwordIn: "password", visit)
+      let words = try visit.words(for: error, passwordIn: "password")
       return page(visit, errors: words.errors, notice: words.notice, status: words.status)
     }
   }

@@ -11,7 +11,6 @@ struct UpstreamEnds: Sendable {
   let registry: Registry
   let recorder: SessionEventRecorder
   let clock: ServerClock
-  let metrics: ServerMetrics
 
   /// Verifies a token and applies the ends that it tells of. They are stored when this returns.
   ///
@@ -23,9 +22,9 @@ struct UpstreamEnds: Sendable {
   ) async throws {
     try await source.apply(token, kind, named: id, to: registry, at: clock.read(), logger: logger) { outcome in
       switch outcome {
-      case .repeated: metrics.update { $0.upstreamRepeats += 1 }
+      case .repeated: recorder.metrics.update { $0.upstreamRepeats += 1 }
       case .applied(let ended):
-        metrics.update {
+        recorder.metrics.update {
           if ended.isEmpty { $0.upstreamUnknown += 1 } else { $0.upstreamEnds += 1 }
         }
         recorder.recordEnd(ended, logger: logger)
@@ -35,7 +34,7 @@ struct UpstreamEnds: Sendable {
 
   /// Counts and logs a token that was refused; the token itself is not logged.
   func record(_ refusal: UpstreamEventSource.Refusal, from source: UpstreamEventSource, logger: Logger) {
-    metrics.update { $0.upstreamRefusals += 1 }
+    recorder.metrics.update { $0.upstreamRefusals += 1 }
     refusal.log(source, logger)
   }
 }
@@ -105,7 +104,6 @@ extension Response {
 struct UpstreamEndsController: Sendable {
   let ends: UpstreamEnds
   let limits: RequestLimits
-  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/sign-in/with/:provider/logout", use: logout)
@@ -114,7 +112,7 @@ struct UpstreamEndsController: Sendable {
 
   @concurrent func logout(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let source = try source(context)
-    let token = try await request.logoutToken(upTo: bodyLimit)
+    let token = try await request.logoutToken(upTo: limits.bodySize)
     let refusal = try await refusal(of: token, .logout, from: source, request, context)
     return refusal?.logoutResponse ?? .logoutApplied
   }
@@ -123,9 +121,9 @@ struct UpstreamEndsController: Sendable {
     let source = try source(context)
     let (token, kind): (String, UpstreamEventSource.Kind)
     if source.isApple, request.headers[.contentType]?.isMediaType("application/json") == true {
-      (token, kind) = (try await request.json(upTo: bodyLimit).text("payload"), .apple)
+      (token, kind) = (try await request.json(upTo: limits.bodySize).text("payload"), .apple)
     } else {
-      let body = try await request.wholeBody(of: "application/secevent+jwt", upTo: bodyLimit)
+      let body = try await request.wholeBody(of: "application/secevent+jwt", upTo: limits.bodySize)
       (token, kind) = (String(decoding: body.readableBytesView, as: UTF8.self), .event)
     }
     if let refusal = try await refusal(of: token, kind, from: source, request, context) {

@@ -1,4 +1,5 @@
 #if Server
+import Crypto
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -16,8 +17,8 @@ struct Authenticator: Sendable {
   let metrics: ServerMetrics
   let errors: ErrorMapper
   let recorder: SessionEventRecorder
-  /// For browser applications, which have no tokens.
-  let cookies: CookieSessions
+  /// Those of browser applications, which have no tokens.
+  let origins: WebOrigins
 
   /// Returns the session of a request if its token is valid and its session is live *now*: the signature alone would admit a
   /// revoked session until its token expires.
@@ -82,7 +83,7 @@ struct Authenticator: Sendable {
   }
 
   private func cookieSession(of request: Request, _ logger: Logger) async throws -> AuthenticatedSession {
-    guard let user = try await cookies.session(of: request, logger) else { throw ProblemError.notSignedIn }
+    guard let user = try await browserSession(of: request, logger) else { throw ProblemError.notSignedIn }
     let now = clock.now
     await touch(user.row, at: now, logger)
     return AuthenticatedSession(
@@ -149,5 +150,40 @@ struct Authenticator: Sendable {
     guard let scheme else { throw .tokenMissing }
     return (parts[1], scheme)
   }
+}
+
+/// Requests with the cookie of a browser's session instead of an access token.
+extension Authenticator {
+  /// Returns the session of a request's cookie; `nil` if the request has none, or it is no longer valid.
+  ///
+  /// - Throws: ``ProblemError`` for a request that a page of another origin may have made: SameSite alone does not stop pages of the
+  ///   same site, such as those of other subdomains.
+  func browserSession(of request: Request, _ logger: Logger) async throws -> BrowserSession? {
+    guard let cookie = request.cookie(ResponseCookie.session) else { return nil }
+    guard origins.admit(request) else { throw ProblemError.otherOrigin }
+    if ![.get, .head].contains(request.method) {
+      guard let token = request.headers[.csrfToken], Secret(token) == Secret(Authenticator.csrfToken(for: cookie))
+      else {
+        throw ProblemError.csrfTokenInvalid
+      }
+    }
+    let user = try await registry.browserSession(Secret(cookie), now: clock.now)
+    if let user { recorder.recordDisplacement(user.displaced, logger: logger) }
+    return user
+  }
+
+  /// The CSRF token that belongs to a cookie: other sites can read neither.
+  static func csrfToken(for cookie: String) -> String {
+    Base64URL.encode(SHA256.hash(data: Array("handstamp session \(cookie)".utf8)))
+  }
+}
+
+extension ProblemError {
+  static let otherOrigin = ProblemError(
+    .forbidden, "origin_not_allowed", "Pages of this origin may not use the session",
+    detail: "The operator allows origins by the setting web-origins.")
+  static let csrfTokenInvalid = ProblemError(
+    .forbidden, "csrf_token_invalid", "The CSRF token is missing or not valid",
+    detail: "Send the csrf_token of GET /v1/session as X-CSRF-Token.")
 }
 #endif

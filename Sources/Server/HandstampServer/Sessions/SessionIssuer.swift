@@ -9,7 +9,6 @@ import Hummingbird
 struct SessionIssuer: Sendable {
   let responses: TokenResponses
   let proofs: DPoPVerifier
-  let clock: ServerClock
 
   /// Returns the session that a request asks for, bound to the key of its DPoP proof (RFC 9449), and that proof, which counts as used
   /// once the session has begun. Call it before the request's credentials are verified: a client repeats its first request with the
@@ -23,14 +22,14 @@ struct SessionIssuer: Sendable {
     var start = SessionStart(device: try body.device(), try body.persistence(), key: try body.rotationKey())
     start.thumbprint = session?.thumbprint
     guard start.thumbprint == nil else { return (start, nil) }
-    let proof = try proofs.check(request, token: nil, at: clock.now)
+    let proof = try proofs.check(request, token: nil, at: responses.clock.now)
     start.thumbprint = proof?.thumbprint
     return (start, proof)
   }
 
   /// Returns the response to a request that has begun a session. The status is 201 if an account was created.
   func response(_ new: NewSession, _ proof: DPoPVerifier.Proof?, status: HTTPResponse.Status = .ok) throws -> Response {
-    if let proof { proofs.use(proof, at: clock.now) }
+    if let proof { proofs.use(proof, at: responses.clock.now) }
     return .json(try responses.signedIn(new), status: status)
   }
 }

@@ -12,7 +12,7 @@ import Testing
   private func limiter(_ rule: ServerLimits.Rule) -> RequestLimits {
     var limits = ServerLimits.none
     limits[.mails] = rule
-    return RequestLimits(limits, behind: .none, metrics: ServerMetrics()) { [now] in now.withLock { $0 } }
+    return RequestLimits(limits, bodySize: 0, behind: .none, metrics: ServerMetrics()) { [now] in now.withLock { $0 } }
   }
 
   private func client(_ text: String) throws -> ClientAddress {
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test func `are none by default for what has no rule`() throws {
-    #expect(try drain(RequestLimits(.none, behind: .none, metrics: ServerMetrics()) { .zero }).1 == nil)
+    #expect(try drain(RequestLimits(.none, bodySize: 0, behind: .none, metrics: ServerMetrics()) { .zero }).1 == nil)
   }
 }
 #endif

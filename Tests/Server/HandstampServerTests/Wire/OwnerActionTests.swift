@@ -78,7 +78,7 @@ private func accessToken(of browser: Browser, _ test: TestServer) async throws -
     "POST", "/v1/session/token",
     headers: [
       "Cookie": "\(ResponseCookie.session)=\(cookie)", "Origin": Browser.issuer,
-      "X-CSRF-Token": CookieSessions.token(for: cookie),
+      "X-CSRF-Token": Authenticator.csrfToken(for: cookie),
     ])
 }
 
