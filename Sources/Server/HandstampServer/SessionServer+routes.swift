@@ -94,11 +94,11 @@ extension SessionServer {
   }
 
   private func addOAuthRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    let (issuer, limits) = (configuration.issuerIdentifier, service.limits)
+    let issuer = configuration.issuerIdentifier
     TokenController(
-      registry: registry, authentication: authentication, proofs: proofs, deviceCodes: lasting.deviceCodes,
-      limits: limits, responses: responses, machines: machines, recorder: recorder, clock: clock,
-      former: formerSessions, issuer: issuer, endsRepeatedCodes: configuration.endsRepeatedCodes
+      authentication: authentication, proofs: proofs, deviceCodes: lasting.deviceCodes, responses: responses,
+      machines: machines, recorder: recorder, former: formerSessions, issuer: issuer,
+      endsRepeatedCodes: configuration.endsRepeatedCodes
     ).addRoutes(to: routes)
     let reader = TokenReader(registry: registry, tokens: authenticator.tokens, clock: clock)
     RevocationController(authentication: authentication, reader: reader, recorder: recorder).addRoutes(to: routes)
@@ -107,7 +107,8 @@ extension SessionServer {
     DeviceAuthorizationController(authentication: authentication, base: configuration.issuer).addRoutes(to: routes)
     PushedRequestController(authentication: authentication).addRoutes(to: routes)
     if let rights = configuration.clientRegistration {
-      RegistrationController(registry: registry, rights: rights, limits: limits, clock: clock).addRoutes(to: routes)
+      RegistrationController(registry: registry, rights: rights, limits: service.limits, clock: clock)
+        .addRoutes(to: routes)
     }
   }
 

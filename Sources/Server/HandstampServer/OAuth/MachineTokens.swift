@@ -21,33 +21,27 @@ struct MachineTokens: Sendable {
   let issuer: String
 
   /// Returns the response to a client that has authenticated itself with its secret or its key.
-  func credentials(
-    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, from address: ClientAddress,
-    _ logger: Logger
-  ) async throws -> JSONText {
-    guard let client, client.isConfidential, client.flows.contains(.credentials) else {
+  func credentials(_ call: TokenRequest) async throws -> JSONText {
+    guard let client = call.client, client.isConfidential, client.flows.contains(.credentials) else {
       throw OAuthError("unauthorized_client")
     }
-    return try await token(form, client, proof, address, logger)
+    return try await token(call, client)
   }
 
   /// Returns the response to a client that presents an assertion of an issuer that it trusts.
-  func assertion(
-    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, from address: ClientAddress,
-    _ logger: Logger
-  ) async throws -> JSONText {
-    guard let client, client.flows.contains(.assertion) else { throw OAuthError("unauthorized_client") }
-    guard let text = form["assertion"] else { throw OAuthError.invalidRequest("assertion is missing") }
+  func assertion(_ call: TokenRequest) async throws -> JSONText {
+    guard let client = call.client, client.flows.contains(.assertion) else { throw OAuthError("unauthorized_client") }
+    guard let text = call.form["assertion"] else { throw OAuthError.invalidRequest("assertion is missing") }
     do {
       try await assertions.verify(text, for: client, at: clock.read())
     } catch let defect as AssertionDefect {
-      try limits.take(.clientFailures, from: address)
-      logger.notice(
+      try limits.take(.clientFailures, from: call.address)
+      call.logger.notice(
         "Assertion refused",
         metadata: ["handstamp.client": "\(client.id)", "handstamp.cause": "\(defect.rawValue)"])
       throw OAuthError("invalid_grant", description: "the assertion is not valid for this client")
     } catch let error as KeysUnavailable {
-      logger.error(
+      call.logger.error(
         "Issuer's keys not available",
         metadata: [
           "handstamp.client": "\(client.id)", "handstamp.issuer": "\(error.issuer)",
@@ -55,15 +49,13 @@ struct MachineTokens: Sendable {
         ])
       throw OAuthError.unavailable
     }
-    return try await token(form, client, proof, address, logger)
+    return try await token(call, client)
   }
 
-  private func token(
-    _ form: FormFields, _ client: ConfiguredClient, _ proof: DPoPVerifier.Proof?, _ address: ClientAddress,
-    _ logger: Logger
-  ) async throws -> JSONText {
-    guard let scope = client.granted(form["scope"])?.scope else { throw OAuthError("invalid_scope") }
-    let audience = try audience(form, client)
+  private func token(_ call: TokenRequest, _ client: ConfiguredClient) async throws -> JSONText {
+    let (proof, logger) = (call.proof, call.logger)
+    guard let scope = client.granted(call.form["scope"])?.scope else { throw OAuthError("invalid_scope") }
+    let audience = try audience(call.form, client)
     try limits.take(.machines, from: nil, about: client.id)
     let time = clock.read()
     // No token's subject may mean a client and an account (RFC 9068 section 5).
@@ -72,8 +64,7 @@ struct MachineTokens: Sendable {
       throw OAuthError("unauthorized_client", description: "an account has the client's ID")
     }
     if let proof, !proofs.use(proof, at: time.now) { throw ProofError.invalid }
-    let machine = try await registry.acting(as: .server(from: address.text)).countToken(
-      ofMachine: client.id, now: time.now)
+    let machine = try await call.registry.countToken(ofMachine: client.id, now: time.now)
     let access = try tokens.mint(
       account: AccountID(client.id), session: machine.session,
       client: SessionClient(id: client.id, scope: scope, audience: audience), thumbprint: proof?.thumbprint, at: time,
