@@ -255,7 +255,7 @@ extension SessionServer {
     var known = configuration
     known.mail.link = known.mail.link ?? MailSettings.ownLink(at: known.issuer)
     return Administration(
-      registry.acting(as: actor), configuration: known, passwords: lasting.passwords,
+      registry: registry.acting(as: actor), configuration: known, passwords: lasting.passwords,
       hasDirectory: lasting.directory != nil, hasMailer: mailer != nil, now: { [clock] in clock.now },
       announce: { [recorder, configuration] account, ended in
         recorder.announceChange(account)

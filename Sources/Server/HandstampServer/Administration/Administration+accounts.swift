@@ -38,10 +38,9 @@ extension Administration {
 
 extension SessionRow {
   /// The session as administrators see it.
-  var described: JSONText { described(from: nil) }
-
+  ///
   /// - Parameter address: where it began; `nil` if the audit log no longer has it.
-  func described(from address: String?) -> JSONText {
+  func described(from address: String? = nil) -> JSONText {
     var json = JSONText()
     json.add("id", id.rawValue)
     var device = JSONText()
@@ -307,7 +306,7 @@ extension Administration {
   }
 
   func resetCode(_ code: OneTimeToken, expiresAt end: UnixTime) -> ResetCode {
-    let link = link.map { template in
+    let link = configuration.mail.link.map { template in
       code.secret.withExposed { code in
         Secret(template.replacing("{action}", with: "reset").replacing("{token}", with: code))
       }
@@ -335,7 +334,7 @@ extension Administration {
     let live = try await ask(try await registry.sessions(of: id, now: now()))
     let ended = try await ask(try await registry.endedSessions(of: id))
     let over = Set(ended.map(\.id))
-    json.add("sessions", (live.filter { !over.contains($0.id) } + ended).map(\.described))
+    json.add("sessions", (live.filter { !over.contains($0.id) } + ended).map { $0.described() })
     let items = try await ask(try await registry.items(about: record))
     json.add("remembered", items.map(\.described))
     json.add("events", try await events(of: id))

@@ -14,39 +14,21 @@ public struct Administration: Sendable {
   public static let invitation = Duration.seconds(24 * 3600)
 
   let registry: Registry
+  let configuration: ServerConfiguration
   let passwords: PasswordPool
-  let policy: PasswordPolicy
   let hasDirectory: Bool
-  let hasMailer: Bool
-  let sendsWebhooks: Bool
-  /// The template for links.
-  let link: String?
-  /// The IDs of those configured clients that have no users: they are the subjects of their tokens.
-  let configuredMachines: Set<String>
+  var hasMailer = true
   let now: @Sendable () -> UnixTime
   /// Wakes the event streams of this process. Those of others read the store.
   let announce: @Sendable (AccountID, [SessionRow]) -> Void
   /// Whether a client is configured, or need not be.
-  private let knows: @Sendable (_ client: String) -> Bool
+  let knows: @Sendable (_ client: String) -> Bool
 
-  init(
-    _ registry: Registry, configuration: ServerConfiguration, passwords: PasswordPool, hasDirectory: Bool,
-    hasMailer: Bool = true, now: @escaping @Sendable () -> UnixTime,
-    announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void,
-    knows: @escaping @Sendable (_ client: String) -> Bool
-  ) {
-    self.registry = registry
-    self.passwords = passwords
-    policy = configuration.policyOfPasswords
-    (self.hasDirectory, self.hasMailer) = (hasDirectory, hasMailer)
-    sendsWebhooks = configuration.webhookNetwork != nil
-    link = configuration.mail.link
-    configuredMachines = Set(configuration.clients.filter { $0.flows.contains(where: \.isForMachines) }.map(\.id))
-    self.now = now
-    self.announce = announce
-    self.knows = knows
-  }
+  var policy: PasswordPolicy { configuration.policyOfPasswords }
+  var sendsWebhooks: Bool { configuration.webhookNetwork != nil }
+}
 
+extension Administration {
   /// Administers a store without its server, which may be running: it notices the changes. Times are those of the machine's clock.
   ///
   /// - Parameters:
@@ -56,7 +38,7 @@ public struct Administration: Sendable {
     _ registry: Registry, by actor: AuditActor, configuration: ServerConfiguration = ServerConfiguration()
   ) {
     self.init(
-      registry.acting(as: actor), configuration: configuration,
+      registry: registry.acting(as: actor), configuration: configuration,
       passwords: PasswordPool(parameters: configuration.passwords.hashing), hasDirectory: false,
       now: configuration.now, announce: { _, _ in },
       // Without an entry, nothing is known of the clients; some describe or register themselves.

@@ -47,8 +47,10 @@ extension Administration {
     _ source: Source, options: ImportOptions, progress: @Sendable (ImportReport) -> Void = { _ in }
   ) async throws -> ImportReport where Source.Element: Sequence<UInt8> {
     guard !hasDirectory else { throw AdministrationError.notOffered }
-    let machines = configuredMachines.union(try await machines().map(\.client))
-    var run = ImportRun(administration: self, options: options, machines: machines)
+    // They are the subjects of their tokens.
+    let configured = configuration.clients.filter { $0.flows.contains(where: \.isForMachines) }.map(\.id)
+    let machines = Set(configured + (try await machines()).map(\.client))
+    var run = ImportRun(administration: self, machines: machines, reader: ImportReader(options: options))
     var records = ImportRecords(options.format)
     do {
       for try await bytes in source {
@@ -74,20 +76,14 @@ private struct ImportRun {
   private static let batch = 256
 
   let administration: Administration
-  let options: ImportOptions
   /// The IDs of clients without users.
   let machines: Set<String>
-  private(set) var report = ImportReport()
-  private var reader: ImportReader
-  private var waiting: [(line: Int, account: ArrivingAccount, left: Set<String>)] = []
+  var reader: ImportReader
+  var report = ImportReport()
+  var waiting: [(line: Int, account: ArrivingAccount, left: Set<String>)] = []
   /// The IDs, addresses, identities and passkeys of those that wait, or of all if nothing is written.
-  private var keys: Set<Int> = []
-  private var hasBegun = false
-
-  init(administration: Administration, options: ImportOptions, machines: Set<String>) {
-    (self.administration, self.options, self.machines) = (administration, options, machines)
-    reader = ImportReader(options.format, firebase: options.firebase, issuers: options.issuers)
-  }
+  var keys: Set<Int> = []
+  var hasBegun = false
 
   mutating func add(_ record: ImportRecords.Record) async throws(AdministrationError) {
     let (account, left): (ArrivingAccount, Set<String>)
@@ -102,7 +98,7 @@ private struct ImportRun {
     let own = account.uniqueKeys
     if !keys.isDisjoint(with: own) {
       // The store decides between two records about one account, in the order of the file.
-      if options.isTrial {
+      if reader.options.isTrial {
         return report.add(account.repeated(in: keys), line: record.line, account.record.email, left: left)
       }
       try await flush()
@@ -114,7 +110,7 @@ private struct ImportRun {
 
   mutating func flush() async throws(AdministrationError) {
     guard !waiting.isEmpty else { return }
-    let (registry, batch, options, time) = (administration.registry, waiting, options, administration.now())
+    let (registry, batch, options, time) = (administration.registry, waiting, reader.options, administration.now())
     if !options.isTrial, !hasBegun {
       hasBegun = true
       try await administration.audit(.importBegan, details: #"{"from":"\#(options.format.rawValue)"}"#)

@@ -5,32 +5,23 @@ import HandstampSupport
 
 /// Reads the records of one export, in order.
 struct ImportReader {
-  let format: ImportFormat
-  let firebase: FirebaseHashing?
-  /// See ``ImportOptions/issuers``.
-  let issuers: [String: String]
+  let options: ImportOptions
   /// Django's groups, which users name by their keys.
   var groupNames: [String: String] = [:]
-
-  init(_ format: ImportFormat, firebase: FirebaseHashing? = nil, issuers: [String: String] = [:]) {
-    self.format = format
-    self.firebase = firebase
-    self.issuers = issuers
-  }
 
   /// `nil` for a record that is no account, such as a group.
   mutating func account(_ fields: ImportFields) throws(ImportError) -> ImportedAccount? {
     var account = try read(fields)
-    account?.resolveProviders(issuers)
+    account?.resolveProviders(options.issuers)
     return account
   }
 
   private mutating func read(_ fields: ImportFields) throws(ImportError) -> ImportedAccount? {
-    switch format {
+    switch options.format {
     case .handstamp: try ImportedAccount(handstamp: fields)
     case .gotrue: try ImportedAccount(gotrue: fields)
     case .keycloak: try ImportedAccount(keycloak: fields)
-    case .firebase: try ImportedAccount(firebase: fields, hashing: firebase)
+    case .firebase: try ImportedAccount(firebase: fields, hashing: options.firebase)
     case .auth0: try ImportedAccount(auth0: fields)
     case .kratos: try ImportedAccount(kratos: fields)
     case .django: try django(fields)

@@ -280,7 +280,7 @@ import Testing
   /// The accounts that records have, in order.
   private func read(_ bytes: some Sequence<UInt8>, _ format: ImportFormat, _ registry: Registry) -> [ImportedAccount] {
     var (records, reader) = (
-      ImportRecords(format), ImportReader(format, firebase: ImportStage.options(format).firebase)
+      ImportRecords(format), ImportReader(options: ImportStage.options(format))
     )
     var accounts: [ImportedAccount] = []
     for record in records.add(bytes) + records.end() {
@@ -316,7 +316,7 @@ import Testing
     let text = try #require(ImportSamples.all[format])
     for record in records.add(text.utf8) + records.end() {
       for changed in try JSONValue.object(record.content.get()).variants(with: values) {
-        var reader = ImportReader(format, firebase: ImportStage.options(format).firebase)
+        var reader = ImportReader(options: ImportStage.options(format))
         do throws(ImportError) {
           let account = try reader.account(ImportFields(changed))
           if let stored = try account?.arriving(in: registry, at: ImportStage.now).account.record {

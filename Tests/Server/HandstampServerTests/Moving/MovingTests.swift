@@ -170,7 +170,7 @@ import Testing
 
 extension ImportStage {
   func read(_ text: String, _ format: ImportFormat) throws -> [ImportedAccount] {
-    var (records, reader) = (ImportRecords(format), ImportReader(format))
+    var (records, reader) = (ImportRecords(format), ImportReader(options: ImportOptions(format)))
     return try (records.add(text.utf8) + records.end()).compactMap { record in
       try reader.account(ImportFields(try record.content.get()))
     }
