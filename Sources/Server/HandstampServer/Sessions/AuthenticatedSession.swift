@@ -8,27 +8,14 @@ public struct AuthenticatedSession: Sendable, Hashable {
   public let id: SessionID
   /// The scopes granted to the client that the token was issued to. `nil` if the token allows everything that the account's
   /// owner may do.
-  public let scopes: [String]?
+  public internal(set) var scopes: [String]?
   /// When the access token expires; the session may last longer.
   public let tokenExpiresAt: UnixTime
   /// The JWK thumbprint of the key that the token is bound to, whose possession the request has proved (RFC 9449).
-  let thumbprint: String?
+  var thumbprint: String?
   /// When the user proved to be the account's owner, as the access token says, in whole seconds; `nil` if it does not say.
-  public let authenticatedAt: UnixTime?
+  public internal(set) var authenticatedAt: UnixTime?
   /// How, as the access token says; empty if it does not say.
-  public let methods: AuthenticationMethods
-
-  init(
-    account: AccountID, id: SessionID, scopes: [String]? = nil, tokenExpiresAt: UnixTime, thumbprint: String? = nil,
-    authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = []
-  ) {
-    self.account = account
-    self.id = id
-    self.scopes = scopes
-    self.tokenExpiresAt = tokenExpiresAt
-    self.thumbprint = thumbprint
-    self.authenticatedAt = authenticatedAt
-    self.methods = methods
-  }
+  public internal(set) var methods: AuthenticationMethods = []
 }
 #endif
