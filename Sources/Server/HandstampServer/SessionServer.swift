@@ -221,7 +221,7 @@ extension SessionServer {
     of account: AccountID, keeping kept: SessionID? = nil
   ) async throws(RegistryError) -> Int {
     let ended = try await registry.credentialsChanged(of: account, keeping: kept, now: clock.now)
-    recorder.announceChange(account)
+    recorder.hub.announce(account)
     return recorder.recordEnd(ended, logger: configuration.logger)
   }
 
@@ -234,7 +234,7 @@ extension SessionServer {
       guard let record = try await registry.account(account) else { return 0 }
       do throws(RegistryError) {
         let ended = try await registry.deleteAccount(record, now: clock.now)
-        recorder.announceChange(account)
+        recorder.hub.announce(account)
         return recorder.recordEnd(ended, logger: configuration.logger)
       } catch {
         guard error == .accountChanged else { throw error }
@@ -258,7 +258,7 @@ extension SessionServer {
       registry: registry.acting(as: actor), configuration: known, passwords: lasting.passwords,
       hasDirectory: lasting.directory != nil, hasMailer: mailer != nil, now: { [clock] in clock.now },
       announce: { [recorder, configuration] account, ended in
-        recorder.announceChange(account)
+        recorder.hub.announce(account)
         recorder.recordEnd(ended, logger: configuration.logger)
       }, knows: { [clients] in clients.knows($0) })
   }

@@ -258,7 +258,7 @@ extension AccountService {
         setup, code: code, to: record, in: owner.session, replacing: owner.methods.isRecovering, now: time.now,
         or: time.wall)
     }
-    if isAdded { recorder.announceChange(owner.account.id) }
+    if isAdded { recorder.hub.announce(owner.account.id) }
     return isAdded
   }
 
@@ -266,7 +266,7 @@ extension AccountService {
   func removeTOTP(of owner: Owner) async throws -> Bool {
     try await require(.removeApp, of: owner)
     let isRemoved = try await owned(owner.caller).removeTOTP(of: owner.account.id, in: owner.session, now: clock.now)
-    recorder.announceChange(owner.account.id)
+    recorder.hub.announce(owner.account.id)
     return isRemoved
   }
 

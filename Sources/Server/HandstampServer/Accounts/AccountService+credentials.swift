@@ -88,7 +88,7 @@ extension AccountService {
   func removePassword(of owner: Owner, in browser: BrowserSession) async throws -> Bool {
     try await require(.removePassword, of: owner)
     let record = try await owned(owner.caller).removePassword(by: browser, now: clock.now)
-    recorder.announceChange(owner.account.id)
+    recorder.hub.announce(owner.account.id)
     return record != nil
   }
 
@@ -108,7 +108,7 @@ extension AccountService {
     try await require(.addPasskey, of: owner)
     try await passkeys(for: owner).add(
       answer, boundTo: place, to: owner.account, in: owner.session, orNamed: name, owner.caller.logger)
-    recorder.announceChange(owner.account.id)
+    recorder.hub.announce(owner.account.id)
   }
 
   /// The session alone is the way into a guest's account, which ends with it; a passkey would outlive that.
@@ -123,7 +123,7 @@ extension AccountService {
     try await require(.removePasskey, of: owner)
     let removal = try await owned(owner.caller).removePasskey(
       id, of: owner.account.id, in: owner.session, now: clock.now)
-    recorder.announceChange(owner.account.id)
+    recorder.hub.announce(owner.account.id)
     return removal
   }
 
@@ -135,7 +135,7 @@ extension AccountService {
 
   func newRecoveryCodes(of owner: Owner, in browser: BrowserSession) async throws -> [RecoveryCode] {
     let codes = try await owned(owner.caller).makeRecoveryCodes(by: browser, now: clock.now)
-    recorder.announceChange(owner.account.id)
+    recorder.hub.announce(owner.account.id)
     return codes
   }
 

@@ -323,7 +323,7 @@ extension AccountService {
     guard let token = self.token(token) else { throw RegistryError.oneTimeTokenInvalid }
     try limits.take(.codes, from: owner.caller.client, .own)
     let changed = try await owned(owner.caller).completeEmailChange(with: token, by: browser, now: clock.now)
-    recorder.announceChange(changed.id)
+    recorder.hub.announce(changed.id)
     outbox.bell.signal(.look)
     return changed
   }

@@ -228,7 +228,7 @@ extension AccountService {
   /// Tells of an account whose credentials or existence have changed, and of the sessions that ended by it.
   func ended(_ rows: [SessionRow], of account: AccountID, _ caller: Caller) {
     recorder.recordEnd(rows, logger: caller.logger)
-    recorder.announceChange(account)
+    recorder.hub.announce(account)
   }
 }
 #endif

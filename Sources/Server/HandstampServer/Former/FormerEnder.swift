@@ -14,7 +14,6 @@ struct FormerEnder: NamedService {
 
   let server: SessionServer
   let former: FormerServer
-  private var logger: Logger { server.configuration.logger }
 
   func run() async throws {
     await JobWorker<FormerEnd>(
@@ -69,9 +68,9 @@ struct FormerEnder: NamedService {
     let metadata: Logger.Metadata = ["handstamp.attempts": "\(failures)", "handstamp.cause": "\(cause)"]
     if isOver {
       server.metrics.update { $0.formerEndsAbandoned += 1 }
-      logger.error("Former session cannot be ended there; given up", metadata: metadata)
+      server.configuration.logger.error("Former session cannot be ended there; given up", metadata: metadata)
     } else {
-      logger.warning("Former session not ended there; will retry", metadata: metadata)
+      server.configuration.logger.warning("Former session not ended there; will retry", metadata: metadata)
     }
     try await server.registry.fail(claimed, because: cause, until: isOver ? nil : next)
   }

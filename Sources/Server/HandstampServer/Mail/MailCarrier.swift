@@ -20,7 +20,6 @@ struct MailCarrier: NamedService {
   private static let lease = Duration.seconds(120)
 
   let server: SessionServer
-  private var logger: Logger { server.configuration.logger }
 
   func run() async throws {
     // Without one, mail is not set up.
@@ -74,7 +73,7 @@ struct MailCarrier: NamedService {
       var metadata = metadata(of: mail)
       metadata["handstamp.cause"] = "\(error)"
       metadata["handstamp.retry_seconds"] = "\(pause.components.seconds)"
-      logger.warning("Mail delivery failed; will retry", metadata: metadata)
+      server.configuration.logger.warning("Mail delivery failed; will retry", metadata: metadata)
       return try await server.registry.fail(mail, because: "\(error)", until: next)
     }
     try await finish(mail)
@@ -89,7 +88,7 @@ struct MailCarrier: NamedService {
     server.metrics.update { $0.mailsAbandoned += 1 }
     var metadata = metadata(of: mail)
     metadata["handstamp.cause"] = "\(fault.map { "\($0)" } ?? "too old")"
-    logger.error("Mail delivery failed permanently", metadata: metadata)
+    server.configuration.logger.error("Mail delivery failed permanently", metadata: metadata)
     // Who asked for a test reads why.
     guard mail.job.kind != .test else {
       return try await server.registry.fail(mail, because: fault.map { "\($0)" } ?? "too old", until: nil)

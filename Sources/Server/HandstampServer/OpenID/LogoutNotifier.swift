@@ -22,7 +22,6 @@ struct LogoutNotifier: NamedService {
   private static let width = 64
 
   let server: SessionServer
-  private var logger: Logger { server.configuration.logger }
 
   func run() async throws {
     await JobWorker<LogoutJob>(
@@ -108,9 +107,9 @@ struct LogoutNotifier: NamedService {
       "handstamp.attempts": "\(failures)", "handstamp.cause": "\(failure.words)",
     ]
     if isOver {
-      logger.error("Back-channel logout failed permanently", metadata: metadata)
+      server.configuration.logger.error("Back-channel logout failed permanently", metadata: metadata)
     } else {
-      logger.warning("Back-channel logout failed; will retry", metadata: metadata)
+      server.configuration.logger.warning("Back-channel logout failed; will retry", metadata: metadata)
     }
     try await server.registry.fail(claimed, because: failure.words, until: isOver ? nil : next)
   }

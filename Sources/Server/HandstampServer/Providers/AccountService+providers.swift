@@ -109,7 +109,7 @@ extension AccountService {
     guard !owner.account.isGuest else { throw AccountError.notOffered(.guestIdentities) }
     let change = try await owned(owner.caller).link(
       user.proof(nil, at: clock.read()), to: owner.account.id, in: owner.session, now: clock.now)
-    if case .done = change { recorder.announceChange(owner.account.id) }
+    if case .done = change { recorder.hub.announce(owner.account.id) }
     return change
   }
 
@@ -118,7 +118,7 @@ extension AccountService {
     try await require(.unlink, of: owner)
     let change = try await owned(owner.caller).unlink(
       link, of: owner.account.id, orMailed: outbox.hasMailer, in: owner.session, now: clock.now)
-    if case .done = change { recorder.announceChange(owner.account.id) }
+    if case .done = change { recorder.hub.announce(owner.account.id) }
     return change
   }
 }

@@ -17,7 +17,6 @@ struct AppleGrants: NamedService {
   let server: SessionServer
   let apple: AppleSignIn
   let key: AppleKey
-  private var logger: Logger { server.configuration.logger }
 
   func run() async throws {
     await JobWorker<AppleGrant>(
@@ -109,9 +108,9 @@ struct AppleGrants: NamedService {
     let isOver = isRefused || next.since(claimed.job.endedAt ?? claimed.createdAt) >= limit
     let metadata: Logger.Metadata = ["handstamp.cause": "\(words)"]
     if !isOver {
-      logger.warning("Apple's token not exchanged or revoked; will retry", metadata: metadata)
+      server.configuration.logger.warning("Apple's token not exchanged or revoked; will retry", metadata: metadata)
     } else {
-      logger.error("Apple's token cannot be exchanged or revoked; given up", metadata: metadata)
+      server.configuration.logger.error("Apple's token cannot be exchanged or revoked; given up", metadata: metadata)
     }
     try await server.registry.fail(claimed, because: words, until: isOver ? nil : next)
   }

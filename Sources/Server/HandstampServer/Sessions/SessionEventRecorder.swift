@@ -106,8 +106,5 @@ struct SessionEventRecorder: Sendable {
     for account in Set(ended.map(\.account)) { hub.announce(account) }
     if ended.contains(where: { $0.client != nil }) { logouts.signal(.look) }
   }
-
-  /// Wakes the event streams of an account whose password or existence has changed.
-  func announceChange(_ account: AccountID) { hub.announce(account) }
 }
 #endif

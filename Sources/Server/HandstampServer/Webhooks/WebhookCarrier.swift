@@ -27,7 +27,6 @@ struct WebhookCarrier: NamedService {
 
   let server: SessionServer
   private var queue: WebhookQueue { server.lasting.webhookQueue }
-  private var logger: Logger { server.configuration.logger }
 
   func run() async throws {
     guard let network = server.configuration.webhookNetwork else {
@@ -54,7 +53,7 @@ struct WebhookCarrier: NamedService {
   private func warnOfWebhooks() async {
     let names = await server.attempt("webhook") { try await server.registry.webhooks().map(\.name) } ?? []
     guard !names.isEmpty else { return }
-    logger.warning(
+    server.configuration.logger.warning(
       "Webhooks are not sent",
       metadata: [
         "handstamp.webhooks": "\(names.joined(separator: " "))",
@@ -197,7 +196,7 @@ struct WebhookCarrier: NamedService {
       $0.webhooksAbandoned += letters.count
     }
     if let failure = failures.first {
-      logger.warning(
+      server.configuration.logger.warning(
         "Webhook failed; will retry",
         metadata: [
           "handstamp.webhook": "\(webhook.name)", "handstamp.failures": "\(failures.count)",
@@ -205,7 +204,7 @@ struct WebhookCarrier: NamedService {
         ])
     }
     for letter in letters {
-      logger.error(
+      server.configuration.logger.error(
         "Webhook failed permanently",
         metadata: [
           "handstamp.webhook": "\(webhook.name)", "handstamp.event": "\(letter.event)",
