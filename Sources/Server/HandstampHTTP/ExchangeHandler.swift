@@ -212,10 +212,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   // MARK: Failures and time
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    guard ExchangeHandler.isClientFault(error), !isStream else {
-      context.close(promise: nil)
-      return
-    }
+    // One of HTTP, and not of the connection.
+    let isClientFault = !(error is IOError) && !(error is ChannelError) && ConnectionPipeline.isHTTP(error)
+    guard isClientFault, !isStream else { return context.close(promise: nil) }
     isRequestOpen = false
     switch state {
     case .waiting: refuse(error as? HTTPParserError == .headerOverflow ? .headTooLarge : .notHTTP)
@@ -226,11 +225,6 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     case .skipping: linger()
     case .lingering, .closed: break
     }
-  }
-
-  /// Whether an error is one of HTTP, and not of the connection.
-  private static func isClientFault(_ error: any Error) -> Bool {
-    !(error is IOError) && !(error is ChannelError) && ConnectionPipeline.isHTTP(error)
   }
 
   func awaitBody(after count: Int) {

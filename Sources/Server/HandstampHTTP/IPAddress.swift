@@ -73,14 +73,15 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     let longest = base.bytes.count * 8
     var length = longest
     if parts.count == 2 {
-      guard parts[1].utf8.allSatisfy(\.isDigit), let bits = Int(parts[1]), bits <= longest else {
-        return nil
-      }
+      guard parts[1].utf8.allSatisfy(\.isDigit), let bits = Int(parts[1]), bits <= longest else { return nil }
       length = bits
     }
     self.base = base
     self.length = length
-    guard AddressRange.isZero(base.bytes, behind: length) else { return nil }
+    let isZeroBehind = base.bytes.enumerated().allSatisfy { index, byte in
+      byte & ~UInt8(truncatingIfNeeded: 0xFF00 >> min(8, max(0, length - index * 8))) == 0
+    }
+    guard isZeroBehind else { return nil }
   }
 
   /// Whether so many addresses are in it that they are not those of one operator: more than 10.0.0.0/8 or fc00::/7 have.
@@ -88,12 +89,6 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
 
   public func contains(_ address: IPAddress) -> Bool {
     AddressBytes.agree(address.bytes, base.bytes, upTo: length)
-  }
-
-  private static func isZero(_ bytes: [UInt8], behind length: Int) -> Bool {
-    bytes.enumerated().allSatisfy { index, byte in
-      byte & ~UInt8(truncatingIfNeeded: 0xFF00 >> min(8, max(0, length - index * 8))) == 0
-    }
   }
 
   public var description: String { "\(base)/\(length)" }

@@ -134,12 +134,12 @@ extension SessionServer {
       .addRoutes(to: own)
     AccountPageController(owners: owners, service: service).addRoutes(to: routes, ownAccounts: own)
     DevicesPageController(
-      owners: owners, browsers: browsers, service: service, heartbeat: configuration.heartbeat,
+      owners: owners, service: service, heartbeat: configuration.heartbeat,
       streams: configuration.eventStreams
     ).addRoutes(to: routes)
     AppsPageController(owners: owners, service: service, clients: clients).addRoutes(to: routes)
     ActivityPageController(owners: owners, service: service).addRoutes(to: routes)
-    SecurityPageController(owners: owners, browsers: browsers, service: service).addRoutes(to: own)
+    SecurityPageController(owners: owners, service: service).addRoutes(to: own)
     DataPageController(
       owners: owners, service: service, export: { try await administration(by: $1).export($0) }
     ).addRoutes(to: own)

@@ -26,7 +26,9 @@ struct DirectoryAccounts: AccountSource {
       throw AccountDirectoryError.unavailable(
         "an account of the server's own has the ID of an account in the directory")
     }
-    return try await renamed(record, to: entry.username)
+    var renamed = record
+    renamed.username = entry.username
+    return renamed == record ? record : try await registry.update(renamed)
   }
 
   /// Returns the registry's record of an account if the password is the account's.
@@ -41,12 +43,6 @@ struct DirectoryAccounts: AccountSource {
       fits = try await directory.verify(password, of: entry)
     }
     return fits ? record : nil
-  }
-
-  private func renamed(_ record: AccountRecord, to username: String) async throws -> AccountRecord {
-    var renamed = record
-    renamed.username = username
-    return renamed == record ? record : try await registry.update(renamed)
   }
 
   func create(_ new: NewAccount, password: Secret, by caller: AccountService.Caller) async throws -> NewSession {

@@ -152,14 +152,14 @@ struct AdministrationController: Sendable {
       return .nothing
     }
     routes.on(.get, "accounts/:id/groups") { _, context, administration in
-      .groups(try await administration.groups(of: try context.account))
+      .json("groups", try await administration.groups(of: try context.account))
     }
     // Puts the account into exactly these groups.
     routes.on(.put, "accounts/:id/groups") { request, context, administration in
       let body = try await request.json(upTo: limits.bodySize)
       guard body.contains("groups") else { throw ProblemError.invalidRequest("Missing: groups.") }
       let groups = Set(try body.texts("groups"))
-      return .groups(try await administration.changeGroups(of: try context.account) { $0 = groups })
+      return .json("groups", try await administration.changeGroups(of: try context.account) { $0 = groups })
     }
     // Removes every way into the account, and issues a code that sets a new password.
     routes.on(.post, "accounts/:id/take-back") { request, context, administration in
@@ -274,14 +274,6 @@ extension ImportOptions {
     for provider in query.getAll("provider") where !addProvider(provider) {
       throw .invalidRequest("provider: not a name, = and an issuer.")
     }
-  }
-}
-
-extension Response {
-  fileprivate static func groups(_ names: [String]) -> Response {
-    var json = JSONText()
-    json.add("groups", names)
-    return .json(json)
   }
 }
 

@@ -77,9 +77,7 @@ struct AccountController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let owner = try await service.owner(request, context)
-    var json = JSONText()
-    json.add("proofs", try await service.proofs(of: owner.account).map(\.rawValue))
-    return .json(json)
+    return .json("proofs", try await service.proofs(of: owner.account).map(\.rawValue))
   }
 
   /// `POST /v1/reauthenticate`: the user proves to be the account's owner, for what a session alone may not do. The response is

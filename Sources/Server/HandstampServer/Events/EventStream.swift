@@ -22,8 +22,13 @@ struct EventStream: EventSource {
   static let patience = Duration.seconds(5)
   static var openCount: any WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { \.openStreams }
 
+  /// The first block confirms that the stream is open, and allows resuming without loss. In the Shared Signals Framework,
+  /// `verification` is the event that only confirms that a stream works.
   @concurrent func begin(_ writer: inout any ResponseBodyWriter) async throws {
-    try await writer.write(opening)
+    var json = JSONText()
+    json.add("sid", session.id.rawValue)
+    json.add("current", true)
+    try await writer.write(block(id: cursor, name: "verification", data: json, retry: 1000))
     // Covers commits between the read of the cursor and the subscription.
     bell.ring(.news)
   }
@@ -46,15 +51,6 @@ struct EventStream: EventSource {
       if rings.contains(.over) { return }
       if rings == .heartbeat { try await writer.write(ByteBuffer(string: ": \n\n")) }
     }
-  }
-
-  /// The first block: confirms that the stream is open, and allows resuming without loss. In the Shared Signals Framework,
-  /// `verification` is the event that only confirms that a stream works.
-  private var opening: ByteBuffer {
-    var json = JSONText()
-    json.add("sid", session.id.rawValue)
-    json.add("current", true)
-    return block(id: cursor, name: "verification", data: json, retry: 1000)
   }
 
   private func block(of stored: StoredEvent) -> ByteBuffer {

@@ -15,6 +15,7 @@ extension HTTPField.Name {
   static let rateLimit = Self("RateLimit")!
   static let rateLimitPolicy = Self("RateLimit-Policy")!
   static let referrerPolicy = Self("Referrer-Policy")!
+  static let refresh = Self("Refresh")!
   static let secFetchSite = Self("Sec-Fetch-Site")!
   static let traceparent = Self("traceparent")!
   static let xAccelBuffering = Self("X-Accel-Buffering")!

@@ -17,6 +17,12 @@ extension Response {
     return .json(json)
   }
 
+  static func json(_ name: StaticString, _ values: [String]) -> Response {
+    var json = JSONText()
+    json.add(name, values)
+    return .json(json)
+  }
+
   static var nothing: Response { Response(status: .noContent, headers: [.cacheControl: "no-store"]) }
 }
 #endif

@@ -62,9 +62,7 @@ struct RevocationController: Sendable {
     guard let token, let row = try await reader.registry.session(token.session, now: now),
       row.client?.id != client?.id
     else { return }
-    guard client == nil else {
-      throw RevocationController.foreign
-    }
+    guard client == nil else { throw RevocationController.foreign }
     throw OAuthError.invalidClient.describing(
       "the token belongs to a client: send its client_id, and its secret if it has one")
   }

@@ -82,11 +82,6 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
     return Hint(account: AccountID(subject), session: SessionID(session), client: client)
   }
 
-  /// The client that a token names which no key of this server has signed, or no longer. Proves nothing.
-  static func claimedClient(_ token: String) -> String? {
-    JSONValue(claimsOf: token)?["aud"]?.string
-  }
-
   var description: String { "ID tokens of \(issuer)" }
   var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
 }

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 
@@ -66,9 +67,8 @@ struct LogoutPageController: Sendable {
       throw .invalidRequest("The app's request is not valid: its ID token belongs to another app.")
     }
     // One whose key was retired only names its client, as anyone can, and the user is asked.
-    let client = (named ?? hint?.client ?? fields["id_token_hint"].flatMap(IDTokens.claimedClient)).flatMap {
-      clients[$0]
-    }
+    let claimed = fields["id_token_hint"].flatMap { JSONValue(claimsOf: $0)?["aud"]?.string }
+    let client = (named ?? hint?.client ?? claimed).flatMap { clients[$0] }
     var target: String?
     if let address = fields["post_logout_redirect_uri"] {
       // Only exact matches, or anyone could send a browser anywhere with an address of this server (section 3).
@@ -83,10 +83,9 @@ struct LogoutPageController: Sendable {
   /// Returns whether a client's session depends on the sign-in in this browser, or on none: then its ID token shows that the user was
   /// signed in to the client, and need not be asked.
   private func isOf(_ session: SessionID, _ user: BrowserSession) async throws -> Bool {
-    guard let row = try await service.registry.storedSession(session), row.account == user.account.id else {
-      return false
-    }
-    guard let client = row.client else { return false }
+    guard let row = try await service.registry.storedSession(session), row.account == user.account.id,
+      let client = row.client
+    else { return false }
     return client.browser.map { $0 == user.row.device.id } ?? client.scopes.contains("offline_access")
   }
 

@@ -8,7 +8,6 @@ import Logging
 /// `/account/devices`: where a person is signed in. With script, the list follows what happens.
 struct DevicesPageController: Sendable {
   let owners: OwnerPages
-  let browsers: BrowserSessions
   let service: AccountService
   let heartbeat: Duration
   let streams: EventStreamLimits
@@ -69,7 +68,7 @@ struct DevicesPageController: Sendable {
 
   /// The list alone, for the page's script.
   @concurrent func list(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await browsers.visit(request, isSeen: false, context)
+    let visit = try await owners.browsers.visit(request, isSeen: false, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     var page = Page(name: "devices_list", title: "account_devices.title")
     page.context["devices"] = .list(try await devices(user, visit))
@@ -79,7 +78,7 @@ struct DevicesPageController: Sendable {
   /// The account's events, for the page's script.
   @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let newest = try await service.registry.lastEventID()
-    let visit = try await browsers.visit(request, isSeen: false, context)
+    let visit = try await owners.browsers.visit(request, isSeen: false, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     let session = AuthenticatedSession(
       account: user.account.id, id: user.row.id,

@@ -18,7 +18,7 @@ struct AccountRequest: Sendable {
 struct OwnerPages: Sendable {
   let signIn: SignInPages
 
-  private var browsers: BrowserSessions { signIn.browsers }
+  var browsers: BrowserSessions { signIn.browsers }
   private var service: AccountService { browsers.service }
 
   /// Runs `body` for a signed-in person. Others are sent to the page for signing in, and come back.

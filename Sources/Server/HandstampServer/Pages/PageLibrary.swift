@@ -114,13 +114,8 @@ package struct PageLibrary: Sendable {
   }
 
   private static func template(_ text: String, of name: String) throws(DescribedError) -> MustacheTemplate {
-    try check(text, of: name)
-    return try parsed(text, of: name)
-  }
-
-  private static func check(_ text: String, of name: String) throws(DescribedError) {
     // Most texts have no tags, and a look for a pattern takes far longer than this one.
-    guard text.contains("{{") else { return }
+    guard text.contains("{{") else { return try parsed(text, of: name) }
     // The look for circles knows these delimiters only.
     guard !text.contains(/\{\{\s*=/) else { throw DescribedError("\(name): delimiters cannot be changed") }
     var depth = 0
@@ -128,6 +123,7 @@ package struct PageLibrary: Sendable {
       depth += match.output.1 == "/" ? -1 : 1
       guard depth <= deepest else { throw DescribedError("\(name): more than \(deepest) sections in each other") }
     }
+    return try parsed(text, of: name)
   }
 
   private static func parsed(_ text: String, of name: String) throws(DescribedError) -> MustacheTemplate {

@@ -8,7 +8,6 @@ import Hummingbird
 /// `/account/security`: how a person signs in. `/account/confirm`: a mailed link by which a person proves to be the owner.
 struct SecurityPageController: Sendable {
   let owners: OwnerPages
-  let browsers: BrowserSessions
   let service: AccountService
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -240,7 +239,7 @@ struct SecurityPageController: Sendable {
 
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
   @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await browsers.scriptRequest(request, context)
+    let visit = try await owners.browsers.scriptRequest(request, context)
     guard let user = visit.web ?? visit.recovering else { return Response(status: .unauthorized) }
     let owner = AccountService.Owner(user, visit.caller)
     return .json(try await service.passkeyOptions(boundTo: visit.token, of: owner))

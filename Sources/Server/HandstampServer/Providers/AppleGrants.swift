@@ -42,7 +42,12 @@ struct AppleGrants: NamedService {
         } catch { throw .unavailable("\(error)") }
       }
       guard claimed.job.endedAt != nil else { return }
-      if let sealed = claimed.job.token { try await revoke(try opened(sealed, claimed), claimed.job.client) }
+      if let sealed = claimed.job.token {
+        // Apple's `/auth/revoke` (*Revoke tokens*).
+        _ = try await post(
+          apple.revocationURL, claimed.job.client,
+          [("token", try opened(sealed, claimed)), ("token_type_hint", Secret("refresh_token"))])
+      }
     } catch { return try await retry(claimed, after: error) }
     try await server.registry.finish(claimed)
   }
@@ -64,24 +69,16 @@ struct AppleGrants: NamedService {
     return Secret(token)
   }
 
-  /// Apple's `/auth/revoke` (*Revoke tokens*).
-  private func revoke(_ token: Secret, _ client: String) async throws(Failure) {
-    _ = try await post(
-      apple.revocationURL, client, [("token", token), ("token_type_hint", Secret("refresh_token"))])
-  }
-
   private func post(
     _ url: String, _ client: String, _ fields: [(String, Secret)]
   ) async throws(Failure) -> [UInt8] {
     guard let secret = key.clientSecret(for: client, of: apple.issuer, at: server.clock.now) else {
       throw .unavailable("the key cannot sign")
     }
-    let all = [("client_id", Secret(client)), ("client_secret", Secret(secret))] + fields
-    let form = all.map { name, value in "\(name)=" + value.withExposed { PercentEncoding.encode($0) } }.joined(
-      separator: "&")
+    let form = [("client_id", Secret(client)), ("client_secret", Secret(secret))] + fields
     let request = TransportRequest(
       method: "POST", url: url, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
-      body: Array(form.utf8), timeout: AppleGrants.timeout, maximumResponseSize: 65_536)
+      body: [UInt8](form: form), timeout: AppleGrants.timeout, maximumResponseSize: 65_536)
     let response: TransportResponse
     do throws(TransportError) { response = try await apple.transport.send(request) } catch {
       throw .unavailable("\(error)")

@@ -103,9 +103,4 @@ struct ProviderPages: Sendable {
         to: [PageAction(text: "action.try_again", href: visit.pages.base + next)]))
   }
 }
-
-extension HTTPField.Name {
-  /// HTML, section "Refresh".
-  fileprivate static var refresh: HTTPField.Name { HTTPField.Name("Refresh") ?? .location }
-}
 #endif

@@ -9,12 +9,12 @@ import Testing
     let names: [HTTPField.Name] = [
       .crossOriginOpenerPolicy, .dpop, .dpopNonce, .forwarded, .lastEventID, .pragma, .purpose, .rateLimit,
       .rateLimitPolicy,
-      .referrerPolicy, .secFetchSite, .xAccelBuffering, .xForwardedFor, .xMoz, .xPurpose, .xFrameOptions,
+      .referrerPolicy, .refresh, .secFetchSite, .xAccelBuffering, .xForwardedFor, .xMoz, .xPurpose, .xFrameOptions,
     ]
     #expect(
       names.map(\.rawName) == [
         "Cross-Origin-Opener-Policy", "DPoP", "DPoP-Nonce", "Forwarded", "Last-Event-ID", "Pragma", "Purpose",
-        "RateLimit", "RateLimit-Policy", "Referrer-Policy", "Sec-Fetch-Site", "X-Accel-Buffering",
+        "RateLimit", "RateLimit-Policy", "Referrer-Policy", "Refresh", "Sec-Fetch-Site", "X-Accel-Buffering",
         "X-Forwarded-For", "X-Moz", "X-Purpose", "X-Frame-Options",
       ])
   }
