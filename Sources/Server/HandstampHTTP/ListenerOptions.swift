@@ -1,4 +1,5 @@
 #if HTTP
+
 /// How the server listens, and what it takes from slow and hostile clients. For the server's own listener
 /// (``SessionServer/run(host:port:stoppingOnSignals:onReady:)``, `handstamp-server serve`): an app with the server's routes in its own
 /// router configures its own.
@@ -61,5 +62,15 @@ public struct ListenerOptions: Sendable {
     let all = max(1, min(room, connections ?? ListenerOptions.mostConnections))
     return (all, min(all, max(1, connectionsPerAddress ?? max(16, all / 8))))
   }
+}
+
+/// A number of a listener: of connections, and of what went wrong with them and with certificates.
+package enum ListenerCount: Sendable {
+  case connections, openConnections, closedIdleConnections, refusedConnections, acceptFailures
+  case slowRequests, idleFrames, slowReaders
+  case certificatesLoaded, certificatesRefused
+
+  /// Adds to a number; a negative one for a connection that is closed.
+  package typealias Add = @Sendable (ListenerCount, Int) -> Void
 }
 #endif

@@ -1,6 +1,7 @@
 #if Server
 public import HandstampCore
 public import HandstampRegistry
+import Hummingbird
 
 /// The accounts of an app that keeps its own, such as a user table. With a directory, the server signs up and signs in what the
 /// directory says, and its registry keeps only sessions.
@@ -48,5 +49,17 @@ public enum AccountDirectoryError: Error, Sendable, Hashable {
   case busy
   /// The directory cannot be read or written at the moment: 503. The text goes to the log; it must contain no secret.
   case unavailable(String)
+}
+
+/// Refuses the routes for accounts of the server's own where an ``AccountDirectory`` keeps the accounts.
+struct OwnAccountsOnly<Context: RequestContext>: RouterMiddleware {
+  let hasDirectory: Bool
+
+  func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    guard !hasDirectory else { throw ProblemError.notOffered("This server does not manage accounts") }
+    return try await next(request, context)
+  }
 }
 #endif

@@ -140,4 +140,109 @@ package struct ClientDocumentSettings: Sendable {
     self.source = source
   }
 }
+
+/// The parts of a client's metadata document that the server uses (draft 02 section 4), and how it reads the same of a registration (RFC
+/// 7591 section 2).
+struct ClientDocument: Sendable, Hashable {
+  /// The name that the client gives itself; anyone can choose any.
+  let name: String?
+  let redirectURIs: [String]
+
+  /// - Throws: the reason for which the document is not valid.
+  init(_ body: [UInt8], of url: ClientURL) throws(DescribedError) {
+    guard case .object(let members)? = JSONValue(body) else { throw DescribedError("it is not a JSON object") }
+    guard let id = members["client_id"]?.string, id.utf8.elementsEqual(url.text.utf8) else {
+      throw DescribedError("its client_id is not its URL")
+    }
+    guard members["client_secret"] == nil, members["client_secret_expires_at"] == nil,
+      !ClientDocument.hasSecretKey(members["jwks"])
+    else { throw DescribedError("it contains a secret") }
+    let method = members["token_endpoint_auth_method"]
+    guard method == nil || method == .string("none") else {
+      throw DescribedError("its token_endpoint_auth_method is not none")
+    }
+    try ClientDocument.checkFlow(members)
+    redirectURIs = try ClientDocument.redirects(in: members, where: ConfiguredClient.isSafe)
+    name = ClientDocument.name(in: members, upTo: 64)
+  }
+
+  /// Refuses a client that does not use the authorization code flow.
+  static func checkFlow(_ members: [String: JSONValue]) throws(DescribedError) {
+    for (name, needed) in [("grant_types", "authorization_code"), ("response_types", "code")] {
+      guard let value = members[name] else { continue }
+      guard case .array(let values) = value, values.contains(.string(needed)) else {
+        throw DescribedError("its \(name) lack \(needed)")
+      }
+    }
+  }
+
+  static func redirects(
+    in members: [String: JSONValue], where isAllowed: (String) -> Bool
+  ) throws(DescribedError) -> [String] {
+    guard case .array(let values)? = members["redirect_uris"], !values.isEmpty else {
+      throw DescribedError("its redirect_uris are missing")
+    }
+    let uris = values.compactMap(\.string).filter(isAllowed)
+    guard uris.count == values.count else { throw DescribedError("one of its redirect_uris is not allowed") }
+    return uris
+  }
+
+  /// Returns the name without characters that are not visible, could make it look like another, or hide what follows it; `nil` if
+  /// nothing is left.
+  ///
+  /// - Parameter most: the number of scalars, so that marks cannot be piled up on a character.
+  static func name(in members: [String: JSONValue], upTo most: Int) -> String? {
+    let visible = (members["client_name"]?.string ?? "").unicodeScalars.filter { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
+      default: scalar != "(" && scalar != ")" && !scalar.properties.isDefaultIgnorableCodePoint && scalar != "\u{2800}"
+      }
+    }
+    let text = String(String.UnicodeScalarView(visible.drop { $0.properties.isWhitespace }.prefix(most)))
+    return text.isEmpty ? nil : text
+  }
+
+  /// Whether a key has its private or symmetric part.
+  private static func hasSecretKey(_ set: JSONValue?) -> Bool {
+    guard case .array(let keys)? = set?["keys"] else { return false }
+    return keys.contains { $0["d"] != nil || $0["k"] != nil }
+  }
+}
+
+/// A client ID that is the URL of the client's metadata document (OAuth Client ID Metadata Document, draft 02 section 3).
+///
+/// Stricter than the draft: all parsers have to read the same host in it, because the connection is pinned to that host's address.
+struct ClientURL: Sendable, Hashable {
+  let text: String
+  /// The name that users see.
+  let host: String
+
+  /// Returns `nil` for any other ID, and for a host that is an IP address or has a single label.
+  init?(_ text: String) {
+    guard text.utf8.count <= 200, let url = WebURL(text), url.origin.scheme == "https", url.query == nil,
+      // Writes the host in lower case and leaves out the usual port.
+      text.hasPrefix(url.origin.text + "/"), text.utf8.count == url.origin.text.utf8.count + url.path.utf8.count
+    else { return nil }
+    let labels = url.origin.host.split(separator: ".", omittingEmptySubsequences: false)
+    guard labels.count > 1, labels.allSatisfy(ClientURL.isLabel), labels.last?.first?.isLetter == true,
+      url.path.utf8.allSatisfy({ $0.isUnreserved || "/%-._~!$&'()*+,;=:@".utf8.contains($0) }),
+      !url.path.split(separator: "/").contains(where: ClientURL.isDots)
+    else { return nil }
+    self.text = text
+    host = url.origin.host
+  }
+
+  private static func isLabel(_ label: Substring) -> Bool {
+    (1...63).contains(label.utf8.count) && label.utf8.allSatisfy(\.isOfName)
+  }
+
+  private static func isDots(_ part: Substring) -> Bool {
+    [".", ".."].contains(part.lowercased().replacing("%2e", with: "."))
+  }
+}
+
+extension UInt8 {
+  /// Whether it is a lower-case letter, a digit or `-`.
+  var isOfName: Bool { (97...122).contains(self) || (48...57).contains(self) || self == UInt8(ascii: "-") }
+}
 #endif

@@ -1,6 +1,8 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import ServiceLifecycle
+import Logging
 
 /// Does the jobs of one kind that wait in the store, several at a time. A job that it has claimed is another server's only after a
 /// while; so one is done twice only if a server dies, or cannot write, between doing it and noting that. One that fails stops no other.
@@ -68,5 +70,51 @@ struct JobPause: Sendable {
   func after(attempts: Int) -> Duration {
     min(first * (1 << min(max(attempts - 1, 0), 20)), longest) * Double.random(in: 0.5...1)
   }
+}
+
+/// A service whose name in logs is that of its type. Without a name, the logs of the life cycle would have its properties.
+protocol NamedService: Service, CustomStringConvertible {}
+
+extension NamedService {
+  var description: String { "\(Self.self)" }
+}
+
+extension SessionServer {
+  /// Does one piece of the work that no request waits for. A failure is logged and counted, and stops no other piece.
+  ///
+  /// - Parameter work: the name of the work in the log.
+  /// - Returns: `nil` if it has failed.
+  @discardableResult
+  func attempt<Value>(_ work: String, _ body: () async throws -> Value) async -> Value? {
+    do { return try await body() } catch {
+      // The server stops, or has not started: its listener's error is the one to read.
+      if !Task.isCancelled { report(error, of: work) }
+      return nil
+    }
+  }
+
+  /// - Parameter count: how many pieces have failed, of which `error` is one's.
+  func report(_ error: any Error, of work: String, count: Int = 1) {
+    let known = error as? RegistryError
+    metrics.update {
+      $0.backgroundFailures += count
+      if case .unavailable? = known { $0.storeFailures += count }
+    }
+    configuration.logger.error(
+      "Background work failed",
+      metadata: [
+        "handstamp.work": "\(work)", "handstamp.failures": "\(count)",
+        // The text of another error may quote a person's data.
+        "handstamp.cause": "\(known.map { "\($0)" } ?? "\(type(of: error))")",
+      ])
+  }
+}
+
+/// Does work once a second until the server stops, and then once more.
+func everySecond(_ work: @escaping @Sendable (_ isEnd: Bool) async -> Void) async {
+  await cancelWhenGracefulShutdown {
+    repeat { await work(false) } while (try? await Task.sleep(for: .seconds(1))) != nil
+  }
+  await work(true)
 }
 #endif

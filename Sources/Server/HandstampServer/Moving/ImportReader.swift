@@ -1,7 +1,62 @@
 #if Server
-import Foundation
-import HandstampCore
+public import HandstampCore
 import HandstampSupport
+import Foundation
+
+/// The systems whose exports can be read.
+public enum ImportFormat: String, Sendable, Hashable, CaseIterable {
+  /// JSON lines, as ``Administration/exportAccounts(withSecrets:_:)`` writes them.
+  case handstamp
+  /// `auth.users` of GoTrue (Supabase), as JSON lines, a JSON array or CSV, also joined with `auth.identities`.
+  case gotrue
+  /// The JSON of a realm, with its users.
+  case keycloak
+  /// The JSON of `firebase auth:export`.
+  case firebase
+  /// The JSON lines of a bulk user export, or of an export of password hashes.
+  case auth0
+  /// Identities of Ory Kratos, as JSON lines or a JSON array, with their credentials.
+  case kratos
+  /// The JSON of `django-admin dumpdata`, also as JSON lines.
+  case django
+  /// The users of Devise, as JSON lines, a JSON array or CSV.
+  case devise
+
+  /// The name of the member of one JSON object that has the accounts; `nil` for formats that are lists.
+  var container: String? { self == .keycloak || self == .firebase ? "users" : nil }
+
+  /// Whether it also comes as CSV, with a header.
+  var hasTables: Bool { self == .gotrue || self == .devise }
+}
+
+/// The parameters of the password hashes of a Firebase project, which its console shows, and no export has.
+public struct FirebaseHashing: Sendable, Hashable {
+  /// The project's secret: with it and the hashes, passwords can be guessed.
+  public var signerKey: Secret
+  public var saltSeparator: [UInt8]
+  public var rounds: Int64
+  public var memoryCost: Int64
+
+  public init(signerKey: Secret, saltSeparator: [UInt8], rounds: Int64, memoryCost: Int64) {
+    self.signerKey = signerKey
+    self.saltSeparator = saltSeparator
+    self.rounds = rounds
+    self.memoryCost = memoryCost
+  }
+
+  /// Reads the `hash_config` that the console shows, or JSON with the same names; `nil` if a parameter is missing.
+  public init?(configuration text: String) {
+    let letters = text.split { " \t\r\n,:{}\"'".contains($0) }.map(String.init)
+    func value(_ name: String) -> String? {
+      letters.firstIndex(of: name).flatMap { letters.indices.contains($0 + 1) ? letters[$0 + 1] : nil }
+    }
+    guard let key = value("base64_signer_key").flatMap(ImportFields.bytes), !key.isEmpty,
+      let separator = value("base64_salt_separator").flatMap(ImportFields.bytes),
+      let rounds = value("rounds").flatMap({ Int64($0) }), let cost = value("mem_cost").flatMap({ Int64($0) })
+    else { return nil }
+    self.init(signerKey: Secret(bytes: key), saltSeparator: separator, rounds: rounds, memoryCost: cost)
+  }
+}
 
 /// Reads the records of one export, in order.
 struct ImportReader {

@@ -1,9 +1,64 @@
 #if Server
-import HandstampCore
-import HandstampRegistry
 public import Hummingbird
-import NIOCore
+public import NIOCore
+public import HandstampCore
+public import HandstampRegistry
 import ServiceLifecycle
+
+/// A request context that can hold the session of a request. An app that adds the server's routes to its own router conforms
+/// its context to it, or uses ``ServerContext``.
+public protocol SessionRequestContext: RequestContext {
+  /// The session of the request; `nil` unless a ``SessionMiddleware`` has admitted it.
+  var session: AuthenticatedSession? { get set }
+  /// The connection. An event stream closes it if the reader no longer accepts data.
+  var channel: any Channel { get }
+}
+
+/// The context of one request, for apps that need no more than ``SessionRequestContext`` requires.
+public struct ServerContext: SessionRequestContext {
+  public var coreContext: CoreRequestContextStorage
+  public var session: AuthenticatedSession?
+  /// The connection. Tests and demos close it to lose a response on the wire.
+  public let channel: any Channel
+
+  public init(source: ApplicationRequestContextSource) {
+    coreContext = .init(source: source)
+    channel = source.channel
+  }
+}
+
+/// The context of a request on a protected route: it always has a session.
+public struct SignedInContext<Parent: SessionRequestContext>: ChildRequestContext {
+  public var coreContext: CoreRequestContextStorage
+  public let session: AuthenticatedSession
+  /// The context that the middlewares before the protected route saw.
+  public let parent: Parent
+
+  /// - Throws: 401 if no ``SessionMiddleware`` has admitted the request.
+  public init(context: Parent) throws {
+    guard let session = context.session else { throw ProblemError.tokenMissing }
+    self.session = session
+    coreContext = context.coreContext
+    parent = context
+  }
+}
+
+/// The session that a request belongs to, according to its access token and the registry.
+public struct AuthenticatedSession: Sendable, Hashable {
+  public let account: AccountID
+  public let id: SessionID
+  /// The scopes granted to the client that the token was issued to. `nil` if the token allows everything that the account's
+  /// owner may do.
+  public internal(set) var scopes: [String]?
+  /// When the access token expires; the session may last longer.
+  public let tokenExpiresAt: UnixTime
+  /// The JWK thumbprint of the key that the token is bound to, whose possession the request has proved (RFC 9449).
+  var thumbprint: String?
+  /// When the user proved to be the account's owner, as the access token says, in whole seconds; `nil` if it does not say.
+  public internal(set) var authenticatedAt: UnixTime?
+  /// How, as the access token says; empty if it does not say.
+  public internal(set) var methods: AuthenticationMethods = []
+}
 
 /// Admits only requests with a valid access token of a live session, and sets ``SessionRequestContext/session``. Others are
 /// answered 401, or 403 if the token's scopes are not sufficient, as problem+json (RFC 6750, RFC 9457).
