@@ -23,7 +23,7 @@ extension SessionServer {
     admit(origins, withCookie: false, at: paths.intersection(forClients), to: oauth)
     addAPI(to: api.add(middleware: errorResponses(as: .problem)))
     documents.addRoutes(to: api, root: router.group().add(middleware: errorResponses(as: .problem)))
-    UserInfoController(authenticator: authenticator, limits: limits)
+    UserInfoController<Context>(authenticator: authenticator, limits: limits)
       .addRoutes(to: oauth.group().add(middleware: errorResponses(as: .problem)))
     addOAuthRoutes(to: oauth.group().add(middleware: errorResponses(as: .oauth)))
     UpstreamEndsController(ends: upstreamEnds, limits: limits)
@@ -69,16 +69,16 @@ extension SessionServer {
   private func addAPI<Context: SessionRequestContext>(to api: some RouterMethods<Context>) {
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: lasting.directory != nil))
     let sessions = SessionIssuer(responses: responses, proofs: proofs)
-    SignUpController(service: service, sessions: sessions, authenticator: authenticator)
+    SignUpController<Context>(service: service, sessions: sessions, authenticator: authenticator)
       .addRoutes(to: api, ownAccounts: own)
     SignInController(service: service, sessions: sessions).addRoutes(to: api, ownAccounts: own)
-    PasskeysController(service: service, authenticator: authenticator).addRoutes(to: own)
+    PasskeysController<Context>(service: service, authenticator: authenticator).addRoutes(to: own)
     BrowserSessionController(
       browsers: browsers, service: service, authenticator: authenticator, responses: responses
     ).addRoutes(to: api)
-    AccountController(service: service, authenticator: authenticator, responses: responses)
+    AccountController<Context>(service: service, authenticator: authenticator, responses: responses)
       .addRoutes(to: api, ownAccounts: own)
-    SessionsController(service: service, authenticator: authenticator, pages: pages).addRoutes(to: api)
+    SessionsController<Context>(service: service, authenticator: authenticator, pages: pages).addRoutes(to: api)
     AdministrationController(
       administrators: configuration.administrators, administration: { administration(by: $0) },
       clients: configuration.clients, limits: service.limits

@@ -5,14 +5,12 @@ import HandstampSupport
 import Hummingbird
 
 /// The signed-in account: its profile, its password, its deletion. A forgotten password is replaced with a mailed one-time token.
-struct AccountController: Sendable {
+struct AccountController<Context: SessionRequestContext>: Sendable {
   let service: AccountService
   let authenticator: Authenticator
   let responses: TokenResponses
 
-  func addRoutes<Context: SessionRequestContext>(
-    to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>
-  ) {
+  func addRoutes(to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>) {
     routes.signedIn(by: authenticator, allowing: ["profile"]).get(.prompt(.me), use: show)
     let own = ownAccounts.signedIn(by: authenticator)
     own.delete("/v1/me", use: delete)
@@ -25,9 +23,7 @@ struct AccountController: Sendable {
   }
 
   /// `GET /v1/me`: the signed-in account.
-  @concurrent func show(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func show(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let account = try await service.registry.account(of: context.session)
     var json = account.profile
     AccountMembers.me.add(account, to: &json)
@@ -39,9 +35,7 @@ struct AccountController: Sendable {
   /// `POST /v1/password`: changes the password, given the current one and the code of an authenticator app that the account may ask
   /// for, or a recent proof by a passkey; or sets the first one. Ends the other sessions on request. The session that makes the request
   /// stays.
-  @concurrent func changePassword(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func changePassword(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let body = try await request.json(upTo: service.limits.bodySize)
     let (current, new) = (try body.optionalSecret("current"), try body.secret("new"))
     let (endsOthers, code) = (try body.flag("end_others"), try body.optionalSecret("code"))
@@ -56,7 +50,7 @@ struct AccountController: Sendable {
 
   /// `POST /v1/password-reset`: answers 202 for every address, before it is looked up. A mail is sent later if there is a password
   /// to reset.
-  @concurrent func requestReset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  @concurrent func requestReset(_ request: Request, _ context: Context) async throws -> Response {
     let email = try await request.json(upTo: service.limits.bodySize).email()
     try await service.requestReset(of: email, by: service.caller(request, context))
     return .accepted("mail_sent")
@@ -64,7 +58,7 @@ struct AccountController: Sendable {
 
   /// `POST /v1/password-reset/confirm`: sets the password, ends every session of the account, and takes it back: passkeys, recovery
   /// codes, consents and known devices stay only on request.
-  @concurrent func resetPassword(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  @concurrent func resetPassword(_ request: Request, _ context: Context) async throws -> Response {
     let body = try await request.json(upTo: service.limits.bodySize)
     try await service.resetPassword(
       with: try body.secret("token"), to: try body.secret("new_password"),
@@ -73,18 +67,14 @@ struct AccountController: Sendable {
   }
 
   /// `GET /v1/reauthenticate`: how the account's owner can prove to be that.
-  @concurrent func proofs(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func proofs(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let owner = try await service.owner(request, context)
     return .json("proofs", try await service.proofs(of: owner.account).map(\.rawValue))
   }
 
   /// `POST /v1/reauthenticate`: the user proves to be the account's owner, for what a session alone may not do. The response is
   /// an access token that may do it.
-  @concurrent func reauthenticate(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func reauthenticate(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let body = try await request.json(upTo: service.limits.bodySize)
     let methods = try await prove(body, try await service.owner(request, context))
     let now = service.clock.now
@@ -97,9 +87,7 @@ struct AccountController: Sendable {
   }
 
   /// `POST /v1/reauthenticate/mail`: mails a code to the owner of an account that has neither password nor passkey.
-  @concurrent func mailProof(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func mailProof(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     _ = try await service.mailProof(to: try await service.owner(request, context))
     return .accepted("mail_sent")
   }
@@ -121,9 +109,7 @@ struct AccountController: Sendable {
 
   /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. The body has the password of an account with one, and
   /// the code of an authenticator app that the account may ask for; or the token shows a recent proof by a passkey.
-  @concurrent func delete(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func delete(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let body = try await request.optionalJSON(upTo: service.limits.bodySize)
     try await service.delete(
       try await service.owner(request, context), password: try body?.optionalSecret("password"),

@@ -5,14 +5,14 @@ import HandstampSupport
 import Hummingbird
 
 /// The devices that the account is signed in on, and sign-out.
-struct SessionsController: Sendable {
+struct SessionsController<Context: SessionRequestContext>: Sendable {
   let service: AccountService
   let authenticator: Authenticator
   let pages: PageWriter
   private var registry: Registry { service.registry }
   private var clock: ServerClock { service.clock }
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes(to routes: some RouterMethods<Context>) {
     let own = routes.signedIn(by: authenticator)
     own.get(.prompt(.sessions), use: list)
     own.patch("/v1/sessions/:id", use: rename)
@@ -25,9 +25,7 @@ struct SessionsController: Sendable {
   }
 
   /// `GET /v1/sessions`: lists the devices that the account is signed in on, most recently seen first.
-  @concurrent func list(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func list(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let rows = try await registry.sessions(of: context.session.account, now: clock.now)
     var json = JSONText(reserving: 256 * (rows.count + 1))
     var groups: [SessionID: SessionID] = [:]
@@ -45,9 +43,7 @@ struct SessionsController: Sendable {
   }
 
   /// `PATCH /v1/sessions/{id}`: renames one of the account's devices.
-  @concurrent func rename(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func rename(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let id = SessionID(try context.decoded("id"))
     let name = try await request.json(upTo: service.limits.bodySize).name("name")
     let row = try await service.rename(id, to: name, by: try await service.owner(request, context))
@@ -56,9 +52,7 @@ struct SessionsController: Sendable {
 
   /// `DELETE /v1/sessions/{id}`: ends one session of the account. A session that has already ended is not an error; one that is
   /// unknown or belongs to another account is 404. With `group`, the others that the list shows in its group end as well.
-  @concurrent func end(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func end(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let (id, owner) = (SessionID(try context.decoded("id")), try await service.owner(request, context))
     let body = try await request.optionalJSON(upTo: service.limits.bodySize)
     let group = try body?.optionalFlag("group") == true ? try await service.group(of: id, owner) : []
@@ -67,23 +61,19 @@ struct SessionsController: Sendable {
   }
 
   /// `DELETE /v1/sessions`: ends all sessions of the account, including the one that makes the request.
-  @concurrent func endAll(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func endAll(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     // A client that adds a condition does not mean all sessions.
     guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
     return try await endAll(request, context, keepingOwn: false)
   }
 
   /// `POST /v1/sessions/end-others`: ends all sessions of the account except the one that makes the request.
-  @concurrent func endOthers(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func endOthers(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     try await endAll(request, context, keepingOwn: true)
   }
 
   private func endAll(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>, keepingOwn: Bool
+    _ request: Request, _ context: SignedInContext<Context>, keepingOwn: Bool
   ) async throws -> Response {
     // It proves to be the owner for this request alone.
     let password = try await request.optionalJSON(upTo: service.limits.bodySize)?.optionalSecret("password")
@@ -92,24 +82,20 @@ struct SessionsController: Sendable {
   }
 
   /// `POST /v1/sign-out`: ends the session that makes the request.
-  @concurrent func signOut(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func signOut(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     try await service.end(context.session.id, by: try await service.owner(request, context))
     return .nothing
   }
 
   /// `POST /v1/session/confirm`: the client has stored the session of this access token, which now takes the place of the device's
   /// previous one. Any use of the session says the same, so that nothing depends on this request.
-  @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  @concurrent func confirm(_ request: Request, _ context: Context) async throws -> Response {
     try await authenticator.confirm(request, logger: context.logger)
     return .nothing
   }
 
   /// `PUT /v1/device/push-token`: sets or removes the push token of this device. It is never shown again.
-  @concurrent func setPushToken(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func setPushToken(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let token = try await request.json(upTo: service.limits.bodySize).pushToken()
     try await registry.setPushToken(token, for: context.session.id, of: context.session.account, now: clock.now)
     return .nothing

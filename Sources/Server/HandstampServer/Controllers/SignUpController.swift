@@ -5,14 +5,12 @@ import HTTPTypes
 import Hummingbird
 
 /// New accounts: sign-up, guests, and guests who become full accounts.
-struct SignUpController: Sendable {
+struct SignUpController<Context: SessionRequestContext>: Sendable {
   let service: AccountService
   let sessions: SessionIssuer
   let authenticator: Authenticator
 
-  func addRoutes<Context: SessionRequestContext>(
-    to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>
-  ) {
+  func addRoutes(to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>) {
     routes.post("/v1/sign-up", use: create)
     ownAccounts.post("/v1/sign-up/confirm", use: confirm)
     ownAccounts.post("/v1/sign-in/anonymous", use: createGuest)
@@ -22,13 +20,13 @@ struct SignUpController: Sendable {
   }
 
   /// `POST /v1/sign-up`: creates an account and its first session, or answers 202 for every address.
-  @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  @concurrent func create(_ request: Request, _ context: Context) async throws -> Response {
     let (new, proof) = try account(in: try await request.json(upTo: service.limits.bodySize), of: request)
     return try response(try await service.signUp(new, by: service.caller(request, context)), proof, status: .created)
   }
 
   /// `POST /v1/sign-up/confirm`: redeems a mailed one-time token.
-  @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  @concurrent func confirm(_ request: Request, _ context: Context) async throws -> Response {
     let body = try await request.json(upTo: service.limits.bodySize)
     let (token, password) = (try body.secret("token"), try body.secret("password"))
     let (start, proof) = try sessions.start(of: request, body)
@@ -37,7 +35,7 @@ struct SignUpController: Sendable {
   }
 
   /// `POST /v1/sign-in/anonymous`: creates a guest account and its only session.
-  @concurrent func createGuest(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  @concurrent func createGuest(_ request: Request, _ context: Context) async throws -> Response {
     let (start, proof) = try sessions.start(of: request, try await request.json(upTo: service.limits.bodySize))
     let new = try await service.beginGuest(start, by: service.caller(request, context))
     return try sessions.response(new, proof, status: .created)
@@ -45,9 +43,7 @@ struct SignUpController: Sendable {
 
   /// `POST /v1/upgrade`: turns a guest account into a full one, with a session that replaces the guest's with its first use; or
   /// answers 202. Its owner signs in with a password, with Apple, or with a passkey from then on.
-  @concurrent func upgrade(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func upgrade(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let body = try await request.json(upTo: service.limits.bodySize)
     let owner = try await service.owner(request, context)
     if body.contains("id_token") {
@@ -71,9 +67,7 @@ struct SignUpController: Sendable {
   }
 
   /// `POST /v1/upgrade/passkey/options`: what a guest's app passes to the system, as `PublicKeyCredentialCreationOptionsJSON`.
-  @concurrent func upgradeOptions(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func upgradeOptions(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let body = try await request.json(upTo: service.limits.bodySize)
     let (email, username) = (try body.newEmail(), try body.name("username"))
     let owner = try await service.owner(request, context)

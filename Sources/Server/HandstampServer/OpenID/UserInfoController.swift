@@ -5,11 +5,11 @@ import HandstampSupport
 import Hummingbird
 
 /// `/oauth/userinfo`: claims about the account that a client's access token is for (OpenID Connect Core 1.0 section 5.3).
-struct UserInfoController: Sendable {
+struct UserInfoController<Context: SessionRequestContext>: Sendable {
   let authenticator: Authenticator
   let limits: RequestLimits
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes(to routes: some RouterMethods<Context>) {
     // Both methods (section 5.3.1). A client of OAuth alone has no scope `openid`.
     let signedIn = routes.group().add(middleware: TokenInForm(limits: limits))
       .signedIn(by: authenticator, allowing: ["openid", "profile"])
@@ -17,9 +17,7 @@ struct UserInfoController: Sendable {
     signedIn.post(.prompt(.userInfo), use: claims)
   }
 
-  @concurrent func claims(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func claims(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let registry = authenticator.registry
     let account = try await registry.account(of: context.session)
     var json = JSONText()

@@ -8,11 +8,11 @@ import Hummingbird
 
 /// The passkeys of the signed-in account, in an app. Each response is the list of those that are left, so that the app can tell the
 /// device's credential managers.
-struct PasskeysController: Sendable {
+struct PasskeysController<Context: SessionRequestContext>: Sendable {
   let service: AccountService
   let authenticator: Authenticator
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes(to routes: some RouterMethods<Context>) {
     let own = routes.signedIn(by: authenticator)
     own.get("/v1/passkeys", use: list)
     own.post("/v1/passkeys/options", use: options)
@@ -21,24 +21,18 @@ struct PasskeysController: Sendable {
   }
 
   /// `GET /v1/passkeys`: the passkeys of the account, the oldest first.
-  @concurrent func list(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func list(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     try await list(of: try await service.owner(request, context))
   }
 
   /// `POST /v1/passkeys/options`: what the app passes to the system, as `PublicKeyCredentialCreationOptionsJSON`.
-  @concurrent func options(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func options(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let owner = try await service.owner(request, context)
     return .json(try await service.passkeyOptions(boundTo: owner.session.rawValue, of: owner))
   }
 
   /// `POST /v1/passkeys`: adds the passkey of the system's answer, `RegistrationResponseJSON` as a text.
-  @concurrent func add(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func add(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let answer = try await request.json(upTo: service.limits.bodySize).text("passkey")
     let owner = try await service.owner(request, context)
     let device = try await service.registry.session(owner.session, now: service.clock.now)?.device.name ?? ""
@@ -48,9 +42,7 @@ struct PasskeysController: Sendable {
   }
 
   /// `DELETE /v1/passkeys/{id}`: removes a passkey. One that is gone already is no error.
-  @concurrent func remove(
-    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
-  ) async throws -> Response {
+  @concurrent func remove(_ request: Request, _ context: SignedInContext<Context>) async throws -> Response {
     let id = try context.decoded("id")
     let owner = try await service.owner(request, context)
     if case .isLast = try await service.removePasskey(id, of: owner) { throw ProblemError.lastPasskey }
