@@ -60,7 +60,7 @@ struct MailCarrier: NamedService {
 
   private func send(_ letter: Letter, of mail: ClaimedMail, with mailer: any Mailer) async throws {
     do throws(MailError) {
-      let writer = MailWriter(server.configuration, server.pages)
+      let writer = MailWriter(configuration: server.configuration, pages: server.pages)
       try await mailer.send(try writer.mail(letter, at: server.clock.read().wall))
       server.metrics.update { $0.mailsSent += 1 }
     } catch {

@@ -5,24 +5,13 @@ import HandstampRegistry
 /// The words of the server's mails, in the languages of the pages. Each begins with the name of the service, and has at most one link: the
 /// one to press.
 struct MailWriter: Sendable {
-  let sender: String
-  /// The operator's template for links.
-  let link: String?
-  /// Where users see their devices.
-  let devicesLink: String
+  let configuration: ServerConfiguration
   let pages: PageWriter
   private var issuer: String { pages.issuer }
 
-  init(_ configuration: ServerConfiguration, _ pages: PageWriter) {
-    sender = configuration.sender
-    link = configuration.mail.link
-    devicesLink = configuration.mail.devicesLink ?? configuration.issuer + "/account/devices"
-    self.pages = pages
-  }
-
   /// - Throws: ``MailError/badAddress`` if mail cannot be sent to the address.
   func mail(_ letter: Letter, at time: UnixTime) throws(MailError) -> Mail {
-    guard let from = Mailbox(sender), let to = Mailbox(letter.to) else { throw .badAddress }
+    guard let from = Mailbox(configuration.sender), let to = Mailbox(letter.to) else { throw .badAddress }
     let id = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
     let draft = Draft(pages: pages, language: LanguageChoice.best(letter.language, of: pages.library.languages))
     let (name, text) = words(letter.content, draft)
@@ -61,6 +50,7 @@ struct MailWriter: Sendable {
   private func text(
     _ notice: AccountNotice, _ noticed: NoticedName, at time: UnixTime, _ draft: Draft
   ) -> (String, Secret) {
+    let devicesLink = configuration.mail.devicesLink ?? issuer + "/account/devices"
     let name = notice.rawValue.replacing("-", with: "_")
     let (text, remedy, link): (String, String, String) =
       switch notice {
@@ -121,7 +111,7 @@ struct MailWriter: Sendable {
 
   /// Where a link leads: to the operator's page, or to the server's own.
   private func address(_ action: String, _ code: String) -> String {
-    switch (action, link) {
+    switch (action, configuration.mail.link) {
     case ("email", _): issuer + "/account/email/confirm?token=" + code
     case ("owner", _): issuer + "/account/confirm?token=" + code
     case ("recover", _): issuer + "/recover?token=" + code

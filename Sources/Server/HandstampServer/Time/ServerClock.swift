@@ -19,43 +19,22 @@ final class ServerClock: Sendable {
     }
   }
 
-  private let wall: @Sendable () -> UnixTime
-  private let uptime: @Sendable () -> Duration
-  private let boot: UInt64
-  private let logger: Logger
+  /// For its clocks and its logger, which no reload replaces.
+  private let configuration: ServerConfiguration
   private let state: Locked<State>
 
   /// - Parameter note: the last note of an earlier run, or of another server on the store.
   init(after note: ClockNote?, _ configuration: ServerConfiguration) {
-    wall = configuration.now
-    uptime = configuration.uptime
-    boot = configuration.boot
-    logger = configuration.logger
-    let check = ClockCheck(
-      at: ServerClock.instant(configuration.now, configuration.uptime, configuration.boot), after: note)
+    self.configuration = configuration
+    let check = ClockCheck(at: configuration.instant, after: note)
     state = Locked(State(check: check, seen: note?.revision))
     if let doubt = check.doubt {
       logDoubt("The clock differs from the last run; ignoring it until it has run steadily for 10 minutes", doubt)
     }
   }
 
-  /// Reads both clocks, again if the thread was paused in between for too long.
-  private static func instant(
-    _ wall: @Sendable () -> UnixTime, _ uptime: @Sendable () -> Duration, _ boot: UInt64
-  ) -> ClockCheck.Instant {
-    var before = uptime()
-    while true {
-      let instant = ClockCheck.Instant(wall: wall(), uptime: before, boot: boot)
-      let after = uptime()
-      if after - before < .seconds(1) { return instant }
-      before = after
-    }
-  }
-
-  private var instant: ClockCheck.Instant { ServerClock.instant(wall, uptime, boot) }
-
   /// Returns the current time. Logs when the clock has jumped or returned.
-  func read() -> Reading { judge(instant) }
+  func read() -> Reading { judge(configuration.instant) }
 
   /// The server time, for checking expiry and for stored times.
   var now: UnixTime { read().now }
@@ -69,14 +48,14 @@ final class ServerClock: Sendable {
     if let doubt, doubt != previous {
       logDoubt("The clock jumped; ignoring it until it has run steadily for 10 minutes", doubt)
     } else if doubt == nil, previous != nil {
-      logger.notice("The clock is back at the expected time")
+      configuration.logger.notice("The clock is back at the expected time")
     }
     return Reading(now: now, wall: instant.wall, margin: doubt?.margin ?? .zero)
   }
 
   /// Applies the store's note if it is a new one of another server. Returns whether that server has confirmed the clock.
   func follow(_ note: ClockNote?) -> Bool {
-    let instant = instant
+    let instant = configuration.instant
     _ = judge(instant)
     let isSettled = state.withLock { state in
       guard let note, note.revision != state.seen else { return false }
@@ -85,13 +64,13 @@ final class ServerClock: Sendable {
       state.settle(by: shift)
       return true
     }
-    if isSettled { logger.notice("Another server has confirmed the clock; using it again") }
+    if isSettled { configuration.logger.notice("Another server has confirmed the clock; using it again") }
     return isSettled
   }
 
   /// Returns the next note, and the shift to make in the same write.
   func next(after previous: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
-    let instant = instant
+    let instant = configuration.instant
     _ = judge(instant)
     return state.withLock { $0.check.note(at: instant, after: previous) }
   }
@@ -102,7 +81,7 @@ final class ServerClock: Sendable {
       state.seen = note.revision
       if let shift { state.settle(by: shift) }
     }
-    if shift != nil { logger.notice("The clock has run steadily since it jumped; using it again") }
+    if shift != nil { configuration.logger.notice("The clock has run steadily since it jumped; using it again") }
   }
 
   /// The shift to make again.
@@ -110,12 +89,25 @@ final class ServerClock: Sendable {
   func restIsMoved() { state.withLock { $0.rest = nil } }
 
   private func logDoubt(_ message: Logger.Message, _ doubt: ClockCheck.Doubt) {
-    logger.warning(
+    configuration.logger.warning(
       message,
       metadata: [
         "handstamp.seconds": "\(doubt.distance.components.seconds)",
         "handstamp.hint": "correct the clock if it is wrong; otherwise wait",
       ])
+  }
+}
+
+extension ServerConfiguration {
+  /// Reads both clocks, again if the thread was paused in between for too long.
+  fileprivate var instant: ClockCheck.Instant {
+    var before = uptime()
+    while true {
+      let instant = ClockCheck.Instant(wall: now(), uptime: before, boot: boot)
+      let after = uptime()
+      if after - before < .seconds(1) { return instant }
+      before = after
+    }
   }
 }
 
