@@ -337,30 +337,25 @@ extension Administration {
     json.add("sessions", (live.filter { !over.contains($0.id) } + ended).map { $0.described() })
     let items = try await ask(try await registry.items(about: record))
     json.add("remembered", items.map(\.described))
-    json.add("events", try await events(of: id))
-    json.add("audit", try await entries(about: id))
+    let events = try await all { (last: StoredEvent?) async throws(AdministrationError) in
+      try await ask(try await registry.events(after: last?.id ?? .zero, of: id, limit: Administration.page))
+    }
+    json.add("events", events.map(\.event.described))
+    let entries = try await all { (last: StoredAuditedAction?) async throws(AdministrationError) in
+      try await auditedActions(after: last?.id ?? 0, about: id, limit: Administration.page)
+    }
+    json.add("audit", entries.map(\.described))
     try await ask(try await registry.audit(.accountExported, account: id, now: now()))
     return json.finished
   }
 
-  private func events(of id: AccountID) async throws(AdministrationError) -> [JSONText] {
-    var (all, last): ([JSONText], EventID) = ([], .zero)
-    while true {
-      let page = try await ask(try await registry.events(after: last, of: id, limit: Administration.page))
-      guard let end = page.last else { return all }
-      all += page.map(\.event.described)
-      last = end.id
-    }
-  }
-
-  private func entries(about id: AccountID) async throws(AdministrationError) -> [JSONText] {
-    var (all, last): ([JSONText], Int64) = ([], 0)
-    while true {
-      let page = try await auditedActions(after: last, about: id, limit: Administration.page)
-      guard let end = page.last else { return all }
-      all += page.map(\.described)
-      last = end.id
-    }
+  /// Reads pages until one is empty; each is read after the last entry of the one before.
+  private func all<Entry>(
+    _ page: (_ last: Entry?) async throws(AdministrationError) -> [Entry]
+  ) async throws(AdministrationError) -> [Entry] {
+    var all: [Entry] = []
+    while case let next = try await page(all.last), !next.isEmpty { all += next }
+    return all
   }
 }
 
