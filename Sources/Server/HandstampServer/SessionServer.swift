@@ -1,6 +1,7 @@
 #if Server
 public import HandstampCore
 public import HandstampRegistry
+import HandstampJOSE
 import HandstampSupport
 public import Hummingbird
 import Logging
@@ -80,7 +81,7 @@ public struct SessionServer: Sendable {
       providers: configuration.providers)
     let errors = ErrorMapper(metrics: metrics, pages: pages, resource: documents.resource)
     let recorder = SessionEventRecorder(hub: lasting.hub, metrics: metrics, logouts: lasting.logoutQueue.bell)
-    webhookSigner = WebhookSigner(keys: keys, issuer: issuer)
+    webhookSigner = WebhookSigner(issuer: issuer, tokens: TokenSigners(keys, type: SecurityEventToken.type))
 
     let tokens = AccessTokens(
       keys: keys, issuer: issuer, audience: issuer, client: configuration.clientID, life: configuration.accessTokenLife)

@@ -26,14 +26,11 @@ public struct Argon2Parameters: Sendable, Hashable {
   /// The parameters of an encoded hash; `nil` if it is not one of Argon2id.
   init?(encoded: String) {
     let parts = encoded.split(separator: "$")
-    guard parts.count == 5, parts[0] == "argon2id", parts[1] == "v=19" else { return nil }
-    var values: [Substring: UInt32] = [:]
-    for pair in parts[2].split(separator: ",") {
-      let sides = pair.split(separator: "=")
-      guard sides.count == 2, let value = UInt32(sides[1]) else { return nil }
-      values[sides[0]] = value
-    }
-    guard let memory = values["m"], let passes = values["t"], let lanes = values["p"] else { return nil }
+    guard parts.count == 5, parts[0] == "argon2id", parts[1] == "v=19",
+      let numbers = try? PasswordHashNumbers(parts[2]), let memory = numbers["m"].flatMap({ UInt32(exactly: $0) }),
+      let passes = numbers["t"].flatMap({ UInt32(exactly: $0) }),
+      let lanes = numbers["p"].flatMap({ UInt32(exactly: $0) })
+    else { return nil }
     self.init(memory: memory, passes: passes, lanes: lanes)
   }
 

@@ -57,7 +57,7 @@ enum ForeignHash {
         return
       }
       let hash = try bytes(rest[2], "hash", 16...256)
-      let numbers = try Numbers(rest[0])
+      let numbers = try PasswordHashNumbers(rest[0])
       guard numbers["l"].map({ $0 == hash.count }) ?? true else { throw .invalid("l") }
       let iterations = try numbers.required("i", most: PasswordHashLimits.iterations)
       // Each block of output is computed by itself.
@@ -86,7 +86,7 @@ enum ForeignHash {
     let fields = Array(rest.dropFirst(hasVersion ? 1 : 0))
     guard fields.count == 3 else { throw .invalid("number of parts") }
     guard !hasVersion || rest[0] == "v=19" || rest[0] == "v=16" else { throw .invalid("v") }
-    let numbers = try Numbers(fields[0])
+    let numbers = try PasswordHashNumbers(fields[0])
     let memory = try numbers.required("m", most: Int(PasswordHashLimits.argon2Memory))
     let lanes = try numbers.required("p", most: Int(PasswordHashLimits.argon2Lanes))
     let passes = try numbers.required("t", most: Int(PasswordHashLimits.argon2Work))
@@ -115,7 +115,7 @@ extension ForeignHash.Digest {
 extension ForeignHash.ScryptCost {
   /// - Parameter isLogarithm: whether `ln` is always a logarithm.
   fileprivate init(_ text: Substring, isLogarithm: Bool = false) throws(PasswordHashError) {
-    let numbers = try Numbers(text)
+    let numbers = try PasswordHashNumbers(text)
     let cost = try numbers.required("ln", most: PasswordHashLimits.scryptMemory)
     blockSize = try numbers.required("r", most: PasswordHashLimits.scryptMemory)
     parallelism = try numbers.required("p", most: PasswordHashLimits.scryptWork)
@@ -138,7 +138,7 @@ extension ForeignHash.ScryptCost {
 }
 
 /// The numbers of a part such as `i=1000,l=32`.
-private struct Numbers {
+struct PasswordHashNumbers {
   private var values: [Substring: Int] = [:]
 
   init(_ text: Substring) throws(PasswordHashError) {

@@ -240,7 +240,7 @@ extension OpenIDSignIn {
         registry.mint.open($0, for: .upstreamTokens, boundTo: session.row.id.rawValue)
       }
       let home = origins.own + "/"
-      let flow = try? await upstream.endpoints.backend.beginLogout(
+      let flow = try? await upstream.endpoints.backend().beginLogout(
         redirectURI: home, idToken: token.map { Secret(bytes: $0) })
       target = flow?.url ?? target
     }

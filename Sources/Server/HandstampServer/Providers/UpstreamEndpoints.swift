@@ -9,7 +9,8 @@ struct UpstreamEndpoints: Sendable {
   /// How long the provider's metadata is used.
   private static let life = Duration.seconds(86_400)
 
-  private let current: @Sendable () -> OAuthBackend
+  /// The provider, with metadata that is at most a day old.
+  let backend: @Sendable () -> OAuthBackend
   /// The keys that sign ID tokens.
   let keys: KeySet
 
@@ -26,7 +27,7 @@ struct UpstreamEndpoints: Sendable {
         return backend
       }
     }
-    self.current = current
+    backend = current
     keys = KeySet(
       of: provider.issuer,
       at: { () async throws(DescribedError) in
@@ -38,9 +39,6 @@ struct UpstreamEndpoints: Sendable {
         return (url, metadata.issuer)
       }, algorithms: [.rs256, .es256], transport: transport, now: now)
   }
-
-  /// The provider, with metadata that is at most a day old.
-  var backend: OAuthBackend { current() }
 }
 
 extension OAuthClient {

@@ -55,7 +55,7 @@ struct UpstreamSignIn: Sendable {
     for context: String, boundTo browser: String, parameters: [String: String] = [:], at now: UnixTime
   ) async throws(UpstreamError) -> Start {
     guard context.utf8.count <= UpstreamSignIn.longestContext else { throw .invalid("the context is too long") }
-    let backend = endpoints.backend
+    let backend = endpoints.backend()
     let flow = try await UpstreamError.mapping { () async throws(SessionError) in
       try await backend.begin(redirectURI: redirectURI, hints: parameters)
     }
@@ -88,7 +88,7 @@ struct UpstreamSignIn: Sendable {
       let attempt = attempt.flatMap({ mint.open($0, for: .upstreamAttempt, boundTo: binding(browser)) })
         .flatMap(UpstreamAttempt.init), time.now < attempt.expiresAt
     else { throw .noAttempt }
-    let backend = endpoints.backend
+    let backend = endpoints.backend()
     let body = try await UpstreamError.mapping { () async throws(SessionError) in
       let flow = try await backend.begin(redirectURI: redirectURI, hints: [:], memory: attempt.memory)
       return try await backend.tokens(of: flow, with: Secret(redirectURI + "?" + query))
@@ -110,7 +110,7 @@ struct UpstreamSignIn: Sendable {
   ) async throws(UpstreamError) -> (user: UpstreamUser, nonce: OneTimeTokenRecord) {
     guard provider.userInfo == nil else { throw .invalid("the provider issues no ID tokens") }
     let clients = provider.nativeClientIDs.union([provider.clientID])
-    let claims = try await claims(of: token, for: clients, nonce: nonce, as: .either, endpoints.backend, at: time)
+    let claims = try await claims(of: token, for: clients, nonce: nonce, as: .either, endpoints.backend(), at: time)
     return (UpstreamUser(claims, of: provider), claims.usedNonce(at: time.now))
   }
 

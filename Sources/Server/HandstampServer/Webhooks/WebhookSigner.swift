@@ -13,13 +13,8 @@ struct WebhookSigner: Sendable {
   /// The most of a response that is received. Of that, only the error code of a refused token is read.
   private static let longestResponse = 1 << 20
 
-  private let issuer: String
-  private let tokens: TokenSigners
-
-  init(keys: SigningKeys, issuer: String) {
-    self.issuer = issuer
-    tokens = TokenSigners(keys, type: SecurityEventToken.type)
-  }
+  let issuer: String
+  let tokens: TokenSigners
 
   /// Returns the request that brings a message to a receiver.
   ///
