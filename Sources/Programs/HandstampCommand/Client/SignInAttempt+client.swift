@@ -25,14 +25,12 @@ extension SignInAttempt {
   @discardableResult
   func signIn(
     _ record: OAuthRecord, secret: Secret?, by way: OAuthSignIn.Way? = nil, opening: Bool = true,
-    within patience: Duration? = nil, tag: String? = nil, activate: Bool = false,
-    storing stored: @Sendable (OAuthRecord) -> OAuthRecord = { $0 }
+    within patience: Duration? = nil, storing stored: @Sendable (OAuthRecord) -> OAuthRecord = { $0 }
   ) async throws(CommandError) -> ListedAccount {
     let signIn = try await OAuthSignIn(record, secret: secret, at: server, in: home, over: transport)
     let way = way ?? signIn.usualWay
     return try await self.signIn(
-      by: SignInClaim(way.method), name: nil, tag: tag, activate: activate, oauth: stored(signIn.record),
-      clientSecret: signIn.secret
+      by: SignInClaim(way.method), oauth: stored(signIn.record), clientSecret: signIn.secret
     ) { () async throws(CommandError) in try await signIn.signIn(by: way, opening: opening, within: patience) }
   }
 

@@ -21,11 +21,16 @@ struct SignInAttempt: Sendable {
   let transport: any Transport
   private let network: (record: NetworkRecord?, credentials: Secret?)
   private let output: OutputOptions
+  /// The tag that the account gets; `nil` leaves it as it is.
+  private let tag: String?
+  /// Whether it becomes the active account.
+  private let activates: Bool
 
   init(
-    server: ServerOptions, account: String?, deviceName: String?, network: NetworkOptions, output: OutputOptions
+    server: ServerOptions, account: String?, deviceName: String?, network: NetworkOptions, output: OutputOptions,
+    tag: String? = nil, activates: Bool = false
   ) async throws(CommandError) {
-    self.output = output
+    (self.output, self.tag, self.activates) = (output, tag, activates)
     Interruption.arrange()
     var home = try Home.current()
     // Check this before asking for a password and starting a session that could not be stored here.
@@ -184,8 +189,7 @@ struct SignInAttempt: Sendable {
   ///   - clientSecret: The secret of a confidential client.
   /// - Returns: The account.
   @discardableResult @MainActor func signIn(
-    by claim: SignInClaim, name: String?, tag: String?, activate: Bool,
-    oauth record: @autoclosure @Sendable () -> OAuthRecord? = nil,
+    by claim: SignInClaim, name: String? = nil, oauth record: @autoclosure @Sendable () -> OAuthRecord? = nil,
     clientSecret: @autoclosure @Sendable () -> Secret? = nil,
     _ perform: @Sendable () async throws(CommandError) -> TokenResponse
   ) async throws(CommandError) -> ListedAccount {
@@ -233,10 +237,9 @@ struct SignInAttempt: Sendable {
     }
     await session.controller.flushAuditLog()
     await session.controller.finishConfirming(within: .seconds(3))
-    if activate, list.activeID != id { try await list.use(account) }
+    if activates, list.activeID != id { try await list.use(account) }
     let name = session.currentUser?.name ?? ""
-    await say(
-      "signed in as \(name.isEmpty ? account.shownName : name) at \(server.text)", account, activate: activate)
+    await say("signed in as \(name.isEmpty ? account.shownName : name) at \(server.text)", account)
     return account
   }
 
@@ -280,7 +283,7 @@ struct SignInAttempt: Sendable {
   }
 
   /// Tags and activates an already signed-in account as a sign-in would have done.
-  @MainActor func keep(_ account: ListedAccount, tag: String?, activate: Bool) async throws(CommandError) {
+  @MainActor func keep(_ account: ListedAccount) async throws(CommandError) {
     let list = Accounts(of: home)
     if let tag, tag != account.tag {
       do throws(SessionError) { try await list.setTag(tag, of: account.id) } catch {
@@ -289,11 +292,10 @@ struct SignInAttempt: Sendable {
       guard list[account.id] != nil else { throw .removed(account.words) }
       Terminal.say("tagged \(tag)")
     }
-    if activate, known.list.active != account.id { try await list.use(account) }
+    if activates, known.list.active != account.id { try await list.use(account) }
     try rememberServer()
     await say(
-      "already signed in as \(account.name) at \(server.text); --force signs in again", list[account.id] ?? account,
-      activate: activate)
+      "already signed in as \(account.name) at \(server.text); --force signs in again", list[account.id] ?? account)
   }
 
   /// Stores what is known of the account's server, without a sign-in.
@@ -318,7 +320,7 @@ struct SignInAttempt: Sendable {
   }
 
   /// Says what was done, and prints the status of the account for programs.
-  private func say(_ words: String, _ account: ListedAccount, activate: Bool) async {
+  private func say(_ words: String, _ account: ListedAccount) async {
     Terminal.say(words)
     if isFirst { (try? home.keyStore())?.advice.forEach(Terminal.say) }
     if output.json {
@@ -328,7 +330,7 @@ struct SignInAttempt: Sendable {
     FolderRules(of: home).sayOther(than: account.id)
     guard let previous = known.active, previous.id != account.id else { return }
     let all = known.accounts.filter { $0.id != account.id } + [account]
-    if activate {
+    if activates {
       Terminal.say("it is now the active account; to go back, run: handstamp switch \(previous.handle(among: all))")
     } else {
       Terminal.say("the active account is still \(previous.words)")

@@ -89,7 +89,8 @@ struct Login: SessionCommand {
     let attempt: SignInAttempt
     do throws(CommandError) {
       attempt = try await SignInAttempt(
-        server: server, account: named, deviceName: deviceName, network: network, output: output)
+        server: server, account: named, deviceName: deviceName, network: network, output: output, tag: tag,
+        activates: list.activates)
     } catch {
       guard error == .noServer, let hint else { throw error }
       throw error.hinting(hint)
@@ -104,32 +105,28 @@ struct Login: SessionCommand {
         try await attempt.rememberNetwork(of: known)
         Terminal.say("stored how to reach the server")
       }
-      return try await attempt.keep(known, tag: tag, activate: list.activates)
+      return try await attempt.keep(known)
     }
     if withToken {
       try await attempt.refuseForeign("an access token")
       let token = try Terminal.secret("access token")
-      let claim = SignInClaim(.token)
-      try await attempt.signIn(by: claim, name: nil, tag: tag, activate: list.activates) {
-        () async throws(CommandError) in
+      try await attempt.signIn(by: SignInClaim(.token)) { () async throws(CommandError) in
         try await attempt.server.waiting { () async throws(SessionError) in
           try await GivenToken.grant(token, at: attempt.server, over: attempt.transport)
         }
       }
       return
     }
-    if let takeOver { return try await self.takeOver(takeOver, attempt, tag: tag) }
+    if let takeOver { return try await self.takeOver(takeOver, attempt) }
     // An account that used OAuth before uses it again.
     let isRemembered = email == nil ? try attempt.signedInByOAuth() != nil : false
-    if namesOAuth || isRemembered { return try await signInByOAuth(attempt, tag: tag) }
+    if namesOAuth || isRemembered { return try await signInByOAuth(attempt) }
     try await attempt.refuseForeign("a password")
     let usual = isAnother ? nil : attempt.meant?.address
     if email == nil, attempt.named == nil, let usual { Terminal.say("signing in to \(usual)") }
     let email = try email ?? usual ?? Terminal.line("email", hint: "run: handstamp login EMAIL")
     let password = try Terminal.secret("password")
-    let claim = SignInClaim(.password, as: email)
-    try await attempt.signIn(by: claim, name: email, tag: tag, activate: list.activates) {
-      () async throws(CommandError) in
+    try await attempt.signIn(by: SignInClaim(.password, as: email), name: email) { () async throws(CommandError) in
       try await CommandError.askingForCode { code throws(CommandError) in
         try await attempt.server.waiting { () async throws(SessionError) in
           try await attempt.identity.signIn(email: email, password: password, code: code)
@@ -198,7 +195,7 @@ extension Login {
 
   /// Takes over the session of the system that the server's users come from. The file stays: until the account is listed, the same
   /// command gets the same session.
-  private func takeOver(_ file: String, _ attempt: SignInAttempt, tag: String?) async throws(CommandError) {
+  private func takeOver(_ file: String, _ attempt: SignInAttempt) async throws(CommandError) {
     try await attempt.refuseForeign("a token of a former system")
     let token =
       try file == "-"
@@ -206,21 +203,19 @@ extension Login {
     guard token.isToken else {
       throw CommandError(.usage, "not a refresh token", hint: "pass the refresh token alone, as one line")
     }
-    let claim = SignInClaim(.moved)
-    try await attempt.signIn(by: claim, name: nil, tag: tag, activate: list.activates) {
-      () async throws(CommandError) in
+    try await attempt.signIn(by: SignInClaim(.moved)) { () async throws(CommandError) in
       try await attempt.server.waiting { () async throws(SessionError) in
         try await attempt.identity.signIn(former: token)
       }
     }
   }
 
-  private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(CommandError) {
+  private func signInByOAuth(_ attempt: SignInAttempt) async throws(CommandError) {
     let (record, secret) = try await client(attempt)
     let isBrowserNamed = browser || noBrowser || redirectPort != nil || redirectURI != nil
     try await attempt.signIn(
       record, secret: secret, by: device ? .device : isBrowserNamed ? .browser : nil, opening: !noBrowser,
-      within: timeout?.duration, tag: tag, activate: list.activates)
+      within: timeout?.duration)
   }
 
   /// Returns the client from the command line, completed with the account's stored record. A client other than the stored one

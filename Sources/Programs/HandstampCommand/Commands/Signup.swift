@@ -22,9 +22,9 @@ struct Signup: SessionCommand {
 
   func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "signup")
-    let tag = try list.tag()
     let attempt = try await SignInAttempt(
-      server: server, account: nil, deviceName: deviceName, network: network, output: output)
+      server: server, account: nil, deviceName: deviceName, network: network, output: output, tag: list.tag(),
+      activates: list.activates)
     let email = try email ?? Terminal.line("email", hint: "run: handstamp signup EMAIL")
     let password = try Terminal.secret("password", twice: true)
     let name = name ?? String(email.prefix { $0 != "@" })
@@ -34,9 +34,7 @@ struct Signup: SessionCommand {
     }
     switch outcome {
     case .signedIn(let grant):
-      try await attempt.signIn(by: claim, name: email, tag: tag, activate: list.activates) {
-        () async throws(CommandError) in grant
-      }
+      try await attempt.signIn(by: claim, name: email) { () async throws(CommandError) in grant }
     case .confirmationSent:
       Terminal.say("check your mail at \(email)")
       guard Terminal.isInteractive else {
@@ -47,8 +45,7 @@ struct Signup: SessionCommand {
       let code = Secret(
         try Terminal.line(
           "code in the mail", hint: "run: handstamp login \(email), if you have an account or opened the mail's link"))
-      try await attempt.signIn(by: claim, name: email, tag: tag, activate: list.activates) {
-        () async throws(CommandError) in
+      try await attempt.signIn(by: claim, name: email) { () async throws(CommandError) in
         try await attempt.server.waiting { () async throws(SessionError) in
           try await attempt.identity.confirmSignUp(code, password: password)
         }
