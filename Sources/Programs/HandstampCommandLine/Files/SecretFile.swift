@@ -32,25 +32,32 @@ package enum SecretFile {
     {
       throw CommandError(code, "\(name): \(path) is readable by other users", hint: "run: chmod 600 \(path)")
     }
-    var bytes = [UInt8](repeating: 0, count: 2048)
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    var count = 0
-    while count < bytes.count, !isLine || !bytes[..<count].contains(10) {
-      let new = bytes[count...].withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
-      guard new > 0 else { break }
-      count += new
-    }
-    guard count < bytes.count || isLine && bytes.contains(10) else {
+    let (secret, isCut) = read(from: descriptor, limit: 2048, isLine: isLine)
+    guard !isCut else {
       throw CommandError(
         code, "\(name): \(isLine ? "the first line of " : "")\(path) is too long",
         hint: "use a secret of at most 2047 bytes")
     }
-    var line = bytes[..<count].prefix { !isLine || $0 != 10 }
-    if line.last == 13 { line.removeLast() }
-    guard !line.isEmpty else {
+    guard !secret.isEmpty else {
       throw CommandError(code, "\(name): \(path) is empty", hint: "put the secret in its first line")
     }
-    return Secret(bytes: line)
+    return secret
+  }
+
+  /// Reads the first line, or all, and leaves no other copy of it. Also returns whether `limit` bytes were too few.
+  static func read(from descriptor: Int32, limit: Int, isLine: Bool) -> (Secret, isCut: Bool) {
+    var bytes = [UInt8](repeating: 0, count: limit)
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    var count = 0
+    while count < limit, !isLine || !bytes[..<count].contains(10) {
+      let new = bytes[count...].withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
+      guard new > 0 else { break }
+      count += new
+    }
+    var text = bytes[..<count].prefix { !isLine || $0 != 10 }
+    let isCut = text.count == limit
+    if text.last == 13 { text.removeLast() }
+    return (Secret(bytes: text), isCut)
   }
 }
 #endif

@@ -110,21 +110,12 @@ package enum Terminal {
   }
 
   private static func firstLine(of name: String) throws(CommandError) -> Secret {
-    var bytes = [UInt8](repeating: 0, count: 16 << 10)
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    var count = 0
-    while count < bytes.count, !bytes[..<count].contains(10) {
-      let new = bytes[count...].withUnsafeMutableBytes { Foundation.read(STDIN_FILENO, $0.baseAddress, $0.count) }
-      guard new > 0 else { break }
-      count += new
-    }
-    var line = bytes[..<count].prefix { $0 != 10 }
-    if line.last == 13 { line.removeLast() }
+    let (line, _) = SecretFile.read(from: STDIN_FILENO, limit: 16 << 10, isLine: true)
     guard !line.isEmpty else {
       throw CommandError(
         .usage, "no \(name) on stdin", hint: "run the command at a terminal, or pipe the \(name) in as one line")
     }
-    return Secret(bytes: line)
+    return line
   }
 
   private static func prompt(_ text: String) throws(CommandError) -> Secret {
