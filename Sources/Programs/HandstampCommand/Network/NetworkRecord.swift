@@ -85,20 +85,15 @@ extension Home {
   /// and removed after it.
   func save(_ record: NetworkRecord?, _ credentials: Secret?, of account: AccountID) async throws(CommandError) {
     guard let record, !record.isEmpty else { return try forgetNetwork(of: account) }
-    do throws(VaultError) {
-      if let credentials { try await credentialsFile(of: account).save(credentials) }
-    } catch {
-      throw CommandError(error)
-    }
+    if let credentials { try await credentialsFile(of: account).keep(credentials) }
     try write(record, to: networkPath(of: account), isPretty: true)
-    guard credentials == nil else { return }
-    do throws(VaultError) { try credentialsFile(of: account).remove() } catch { throw CommandError(error) }
+    if credentials == nil { try credentialsFile(of: account).forget() }
   }
 
   /// Removes the account's network and its secrets.
   func forgetNetwork(of account: AccountID) throws(CommandError) {
     guard unlink(networkPath(of: account)) == 0 || errno == ENOENT || errno == ENOTDIR else { throw unwritable() }
-    do throws(VaultError) { try credentialsFile(of: account).remove() } catch { throw CommandError(error) }
+    try credentialsFile(of: account).forget()
   }
 
   /// Returns the transport of the account's requests.

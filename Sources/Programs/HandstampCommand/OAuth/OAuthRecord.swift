@@ -123,21 +123,26 @@ extension Home {
     }
   }
 
-  /// Seals the secret of the account's client with the vault key; `nil` removes the stored one.
-  func save(clientSecret secret: Secret?, of account: AccountID) async throws(VaultError) {
-    guard let secret else { return try clientSecretFile(of: account).remove() }
-    try await clientSecretFile(of: account).save(secret)
-  }
-
   /// Saves the record; `nil` removes it together with the client secret.
   func save(_ record: OAuthRecord?, of account: AccountID) throws(CommandError) {
     let path = oauthPath(of: account)
     guard let record else {
       guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else { throw unwritable() }
-      do throws(VaultError) { try clientSecretFile(of: account).remove() } catch { throw CommandError(error) }
-      return
+      return try clientSecretFile(of: account).forget()
     }
     try write(record, to: path, isPretty: true)
+  }
+}
+
+extension SealedFile {
+  /// Seals a secret with the vault key.
+  func keep(_ secret: Secret) async throws(CommandError) {
+    do throws(VaultError) { try await save(secret) } catch { throw CommandError(error) }
+  }
+
+  /// Removes the secret, if there is one.
+  func forget() throws(CommandError) {
+    do throws(VaultError) { try remove() } catch { throw CommandError(error) }
   }
 }
 

@@ -38,13 +38,9 @@ extension Home {
   func change(to record: OAuthRecord?, _ secret: Secret?, of account: AccountID) async throws(CommandError) {
     let previous = try oauth(of: account)
     if !OAuthRecord.isSameClient(previous, record) { try await keep(previous, of: account) }
-    do throws(VaultError) {
-      if record != nil, let secret { try await save(clientSecret: secret, of: account) }
-    } catch { throw CommandError(error) }
+    if record != nil, let secret { try await clientSecretFile(of: account).keep(secret) }
     try save(record, of: account)
-    do throws(VaultError) {
-      if secret == nil { try await save(clientSecret: nil, of: account) }
-    } catch { throw CommandError(error) }
+    if secret == nil { try clientSecretFile(of: account).forget() }
   }
 
   private func keep(_ record: OAuthRecord?, of account: AccountID) async throws(CommandError) {
