@@ -41,11 +41,6 @@ struct Key: AsyncParsableCommand {
     func run() async throws {
       let home = try Home.current()
       let store = try home.keyStore()
-      let entry: String? =
-        switch store {
-        case .secretService(let name), .keychain(let name): name
-        case .file, .passphrase, .unknown: nil
-        }
       // `open`, `locked`, `unavailable`, or `none` if there is no key yet.
       var (state, trouble) = ("open", String?.none)
       if case .passphrase = store {
@@ -62,14 +57,14 @@ struct Key: AsyncParsableCommand {
       }
       if output.json {
         return Terminal.out(json: [
-          "store": store.name, "name": entry, "state": state, "trouble": trouble, "folder": home.vaultFolder,
+          "store": store.name, "name": store.entry?.name, "state": state, "trouble": trouble,
+          "folder": home.vaultFolder,
         ])
       }
       let place =
         switch store {
         case .file: home.keyFile
-        case .secretService(let name): "the secret store, as \(name)"
-        case .keychain(let name): "the keychain, as \(name)"
+        case .secretService, .keychain: store.entryWords
         case .passphrase: "sealed with a passphrase"
         case .unknown(let note): note
         }
@@ -120,10 +115,10 @@ struct Key: AsyncParsableCommand {
       return switch (to, store) {
       case (.file, .file): (.file, "the key is already in a file")
       case (.file, _): (.file, "the key is in \(home.keyFile)")
-      case (.secretService, .secretService(let name)), (.keychain, .keychain(let name)):
-        (store, "the key is already in \(to.words), as \(name)")
-      case (.secretService, _): (.secretService(name), "the key is in \(to.words), as \(name)")
-      case (.keychain, _): (.keychain(name), "the key is in \(to.words), as \(name)")
+      case (.secretService, .secretService), (.keychain, .keychain):
+        (store, "the key is already in \(store.entryWords)")
+      case (.secretService, _): (.secretService(name), "the key is in \(KeyStore.secretService(name).entryWords)")
+      case (.keychain, _): (.keychain(name), "the key is in \(KeyStore.keychain(name).entryWords)")
       case (.passphrase, .passphrase): (store, "the key is already sealed with a passphrase")
       case (.passphrase, _):
         (
@@ -168,7 +163,7 @@ struct Key: AsyncParsableCommand {
       } catch {
         throw CommandError(store: error)
       }
-      Terminal.say("the \(store.name == Place.keychain.rawValue ? "keychain" : "secret store") is unlocked")
+      Terminal.say("\(store.entry?.store ?? "the key") is unlocked")
     }
   }
 
@@ -189,15 +184,17 @@ struct Key: AsyncParsableCommand {
   }
 }
 
-extension Key.Place {
-  fileprivate var words: String {
+extension KeyStore {
+  /// The store of the system that has the key, and the name of the key there; `nil` for a file.
+  fileprivate var entry: (store: String, name: String)? {
     switch self {
-    case .file: "a file"
-    case .secretService: "the secret store"
-    case .keychain: "the keychain"
-    case .passphrase: "a file sealed with a passphrase"
+    case .secretService(let name): ("the secret store", name)
+    case .keychain(let name): ("the keychain", name)
+    case .file, .passphrase, .unknown: nil
     }
   }
+
+  fileprivate var entryWords: String { entry.map { "\($0.store), as \($0.name)" } ?? "" }
 }
 
 extension CommandError {
