@@ -87,19 +87,6 @@ struct GateSettings: Sendable {
     return .host(url.origin.host, port: text.hasSuffix(":\(url.origin.port)") ? url.origin.port : 0)
   }
 
-  private static func list(_ text: String) -> [String]? {
-    let parts = text.split(separator: ",", omittingEmptySubsequences: false).map {
-      $0.trimmingCharacters(in: .whitespaces)
-    }
-    return parts.contains("") ? nil : parts
-  }
-
-  private static func algorithms(_ text: String) -> Set<VerifierConfiguration.Algorithm>? {
-    guard let names = list(text) else { return nil }
-    let algorithms = names.compactMap { VerifierConfiguration.Algorithm(rawValue: $0) }
-    return algorithms.count == names.count ? Set(algorithms) : nil
-  }
-
   private static func policy(_ text: String) -> LostFeedPolicy? {
     switch text {
     case "refuse": return .refuse
@@ -162,7 +149,7 @@ extension GateSettings: SettingGroup {
     GateSetting(
       "audience", "audiences that stand for this API, separated by commas", unset: "the issuer",
       hint: "use the audiences of the tokens, such as https://api.example.org",
-      .init("valid") { list($0).map { Set($0) } }, to: \.verifier.audiences)
+      .list("valid") { $0.contains("") ? nil : Set($0) }, to: \.verifier.audiences)
     GateSetting(
       "listen", "loopback address and port, or the path of a Unix socket", default: "127.0.0.1:8089",
       hint: "use 127.0.0.1:8089 or /run/handstamp/gate.sock: other machines must not reach it",
@@ -186,7 +173,8 @@ extension GateSettings: SettingGroup {
       .init("valid") { ProtectedResource($0) }, to: \.verifier.resource)
     GateSetting(
       "resource-scopes", "scopes that clients ask for at first, separated by commas", unset: "none",
-      hint: "use names of scopes, such as read,write", .init("valid") { list($0) }, to: \.resourceScopes)
+      hint: "use names of scopes, such as read,write", .list("valid") { $0.contains("") ? nil : $0 },
+      to: \.resourceScopes)
     GateSetting(
       "keys", "URL of the issuer's keys, or metadata", unset: "/.well-known/jwks.json of the issuer",
       hint: "use an https URL, or metadata", .init("valid") { $0 == "metadata" ? .metadata : .url($0) },
@@ -208,7 +196,11 @@ extension GateSettings: SettingGroup {
       .init("valid") { policy($0) }, to: \.whenLost)
     GateSetting(
       "algorithms", "accepted algorithms, separated by commas", default: "ES256,RS256",
-      hint: "use ES256, RS256 or both", .init("valid") { algorithms($0) }, to: \.verifier.algorithms)
+      hint: "use ES256, RS256 or both",
+      .list("valid") { names in
+        let algorithms = names.compactMap { VerifierConfiguration.Algorithm(rawValue: $0) }
+        return algorithms.count == names.count ? Set(algorithms) : nil
+      }, to: \.verifier.algorithms)
     GateSetting(
       "leeway", "how far the clocks may differ, at most 5m", default: "10s", hint: "write it as 90s or 2m, at most 5m",
       .init("valid") { text in
@@ -216,7 +208,7 @@ extension GateSettings: SettingGroup {
       }, to: \.verifier.leeway)
     GateSetting(
       "first-party-clients", "clients whose tokens need no scope, separated by commas", unset: "none",
-      hint: "use client IDs, such as handstamp", .init("valid") { list($0).map { Set($0) } },
+      hint: "use client IDs, such as handstamp", .list("valid") { $0.contains("") ? nil : Set($0) },
       to: \.verifier.firstPartyClients)
     GateSetting(
       "require-proofs", "whether tokens that are bound to no key are refused, yes or no", default: "no", yes,
