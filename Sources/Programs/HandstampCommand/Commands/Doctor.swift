@@ -23,15 +23,6 @@ struct Doctor: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var quietOption: QuietOption
 
-  struct Answer: Document {
-    var home: String
-    var version: String
-    var problems: Int
-    /// Completed repairs, one line each.
-    var repaired: [String]
-    var findings: [Finding]
-  }
-
   func run() async throws {
     var home = try Home.current()
     var repaired = fix || setAside ? try await Repair.run(on: home, settingAside: setAside) : []
@@ -44,10 +35,11 @@ struct Doctor: AsyncParsableCommand {
     let findings = await Examination.findings(of: home)
     let problems = findings.count { $0.level == .problem }
     if output.json {
-      Answer(
-        home: home.path, version: CommandProgram.version, problems: problems, repaired: repaired, findings: findings
-      )
-      .writeLine()
+      // Completed repairs, one line each.
+      Terminal.out(json: [
+        "home": home.path, "version": CommandProgram.version, "problems": problems, "repaired": repaired,
+        "findings": findings,
+      ])
     } else {
       for line in repaired { Terminal.out("repaired  \(line.onOneLine)") }
       let rows = findings.map { finding in

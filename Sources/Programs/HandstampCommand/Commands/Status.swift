@@ -32,8 +32,7 @@ struct Status: SessionCommand {
     let isAsked = verify && report.name != nil
     if isAsked { try await self.verify(&report, in: installation) }
     report.show(output)
-    if case .corrupt = report.state { throw ExitCode(ExitReason.vault.rawValue) }
-    if case .unavailable = report.state { throw ExitCode(ExitReason.vault.rawValue) }
+    if [.corrupt, .unavailable].contains(report.state) { throw ExitCode(ExitReason.vault.rawValue) }
     if isAsked, report.verified == nil {
       throw CommandError(
         .failure, "\(report.server ?? "the server") has no way to verify the session",
@@ -98,17 +97,6 @@ struct StatusReport: Document {
     var expiresAtEpoch: Int64?
   }
 
-  struct RefreshFailure: Encodable {
-    /// The HTTP status.
-    var status: Int
-    /// The OAuth error code, if there was one.
-    var error: String?
-    var since: String
-    var sinceEpoch: Int64
-    var lastAt: String
-    var lastAtEpoch: Int64
-  }
-
   /// A program that uses the account by `handstamp mcp`.
   struct Program: Encodable {
     /// The program's name, if the system tells it.
@@ -158,7 +146,7 @@ struct StatusReport: Document {
   /// Whether `HANDSTAMP_TOKEN` takes the place of the session's token.
   var environmentToken: Bool
   /// The server's response to refreshes, if it contains no tokens; `nil` if the last refresh succeeded or got no response.
-  var refreshFailure: RefreshFailure?
+  var refreshFailure: JSONObject?
   /// How the server is reached, if a proxy or a client certificate is set; `nil` otherwise.
   var network: NetworkReport?
   /// Whether the server accepts the session; `nil` unless it was asked.
@@ -238,12 +226,14 @@ struct StatusReport: Document {
   }
 
   private mutating func show(_ note: RefusedRefresh, now: Moment) {
-    refreshFailure = RefreshFailure(
-      status: note.status, error: note.error, since: note.since.description, sinceEpoch: note.since.seconds,
-      lastAt: note.last.description, lastAtEpoch: note.last.seconds)
+    // The HTTP status, and the OAuth error code, if there was one.
+    refreshFailure = [
+      "status": note.status, "error": note.error, "since": note.since.description, "sinceEpoch": note.since.seconds,
+      "lastAt": note.last.description, "lastAtEpoch": note.last.seconds,
+    ]
     refusal = "the server \(note.words(at: now.wall))"
     isRefused = note.isRefusal
-    isMisconfigured = note.error.map(RequestError.configurationErrors.contains) == true
+    misconfiguration = note.error.flatMap { RequestError.configurationErrors.contains($0) ? $0 : nil }
   }
 
   /// For the text output only.
@@ -253,8 +243,8 @@ struct StatusReport: Document {
   /// For the text output only: ``refreshFailure`` in words.
   private(set) var refusal: String?
   private var isRefused = false
-  /// Whether the server refuses the client rather than the session.
-  private var isMisconfigured = false
+  /// The code by which the server refuses the client rather than the session.
+  private var misconfiguration: String?
   private var hint: String?
   /// The value of `--account`, if given.
   private var namedAs: String?
@@ -285,7 +275,7 @@ struct StatusReport: Document {
     if let verified { return verified ? .ok : .signInNeeded }
     switch state {
     case .signedIn:
-      if isRefused, accessToken?.state != "valid" { return isMisconfigured ? .configuration : .signInNeeded }
+      if isRefused, accessToken?.state != "valid" { return misconfiguration != nil ? .configuration : .signInNeeded }
       return accessToken?.state == "over" && refreshable == false ? .signInNeeded : .ok
     case .signedOut: return environmentToken ? .ok : .signInNeeded
     case .locked, .unavailable, .corrupt: return .vault
@@ -295,8 +285,8 @@ struct StatusReport: Document {
   /// Prints the report as text or as JSON.
   func show(_ output: OutputOptions) {
     if output.json { writeLine() } else { for line in lines { Terminal.out(line) } }
-    if isMisconfigured {
-      let hint = CommandError.clientHint(refreshFailure?.error, at: server ?? "the server")
+    if let misconfiguration {
+      let hint = CommandError.clientHint(misconfiguration, at: server ?? "the server")
       Terminal.say("hint: \(hint), then run the command again")
     } else if refusal != nil {
       Terminal.say("hint: run: handstamp login" + (namedAs.map { " --account \(shellWord($0))" } ?? ""))
