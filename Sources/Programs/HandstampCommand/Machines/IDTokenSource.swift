@@ -12,14 +12,9 @@ enum CIProvider: String, Sendable, CaseIterable, ExpressibleByArgument {
 
 /// The ID token of the job that this command runs in.
 struct IDTokenSource: Sendable {
-  private let provider: CIProvider
+  let provider: CIProvider
   /// The `aud` to ask for.
-  private let audience: String
-
-  init(_ provider: CIProvider, audience: String) {
-    self.provider = provider
-    self.audience = audience
-  }
+  let audience: String
 
   /// Returns a token: a new one at GitHub, that of the job at GitLab.
   ///

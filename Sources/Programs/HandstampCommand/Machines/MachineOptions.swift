@@ -66,7 +66,9 @@ struct MachineOptions: ParsableArguments {
       issuer: issuer, id: clientID, scopes: target?.scopes ?? [], resources: target?.resource.map { [$0] } ?? [])
     client.parameters = target?.audience.map { ["audience": $0] } ?? [:]
     try authenticate(&client, verb)
-    let grant = ci.map { MachineClient.Grant.assertion(IDTokenSource($0, audience: ciAudience ?? clientID).token) }
+    let grant = ci.map {
+      MachineClient.Grant.assertion(IDTokenSource(provider: $0, audience: ciAudience ?? clientID).token)
+    }
     return Machine(
       client: MachineClient(client, grant: grant ?? .clientCredentials, transport: CommandTransport.shared),
       server: server)

@@ -25,6 +25,8 @@ struct Damage: Sendable, Hashable {
     case rebuildList
     /// Rebuilds the settings from the list of accounts.
     case rebuildSettings
+
+    var isMode: Bool { if case .mode = self { true } else { false } }
   }
 
   /// The check that found it, as in ``Finding/check``.
@@ -39,10 +41,7 @@ struct Damage: Sendable, Hashable {
   static let owner = "owner"
 
   /// Whether owner or mode is all that is wrong.
-  var isOfPermissions: Bool {
-    check == Damage.owner
-      || !steps.isEmpty && steps.allSatisfy { if case .mode = $0 { true } else { false } }
-  }
+  var isOfPermissions: Bool { check == Damage.owner || !steps.isEmpty && steps.allSatisfy(\.isMode) }
 
   /// The code of a refusal for it; `nil` for that of its exit status.
   var code: String? { isOfPermissions ? "storage_permissions" : nil }

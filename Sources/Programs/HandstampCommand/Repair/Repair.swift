@@ -5,17 +5,16 @@ import HandstampCommandLine
 
 /// Repairs an installation. Deletes nothing: damaged items are renamed.
 struct Repair: Sendable {
-  let home: Home
-  /// Whether unreadable items are given up, too.
-  let setsAside: Bool
   /// Completed repairs, one line each.
   private(set) var done: [String] = []
   /// The vaults' folder when it was checked: another process may sign in, or move the key, before a repair has the lock.
   private var seen: VaultInspection.Sight
 
   /// Repeats until no permitted repair is left: fixing one fault may reveal another.
+  ///
+  /// - Parameter settingAside: Whether unreadable items are given up, too.
   static func run(on home: Home, settingAside: Bool) async throws(CommandError) -> [String] {
-    var repair = Repair(home: home, setsAside: settingAside)
+    var repair = Repair(seen: VaultInspection.Sight(of: home.vaultFolder))
     for _ in 0..<8 {
       // A repair may have changed where the key is kept.
       let home = home.withNotedKey
@@ -32,12 +31,6 @@ struct Repair: Sendable {
       for step in steps where step.isRebuild { try await repair.take(step, in: home) }
     }
     return repair.done
-  }
-
-  private init(home: Home, setsAside: Bool) {
-    self.home = home
-    self.setsAside = setsAside
-    seen = VaultInspection.Sight(of: home.vaultFolder)
   }
 
   private mutating func take(_ step: Damage.Step, in home: Home) async throws(CommandError) {
@@ -64,16 +57,13 @@ struct Repair: Sendable {
       done.append("set aside \(folder)/\(name) as \(aside)")
     case .rebuildList:
       guard let inspection = try? VaultInspection(of: home.vaultFolder, isKeyBeside: home.key == .fileInVaultFolder)
-      else {
-        return
-      }
+      else { return }
       try await AccountsRecovery(of: home, inspection).rebuild()
       guard case .success(let list) = await home.accounts.read() else { return }
       done.append("rebuilt the list of accounts: \(list.accounts.count) account(s)")
     case .rebuildSettings:
       guard case .success(let list) = await home.accounts.read() else { return }
-      let active = list.active.flatMap { list[$0] } ?? list.accounts.first
-      guard let active, active.isUsable else { return }
+      guard let active = list.active.flatMap({ list[$0] }) ?? list.accounts.first, active.isUsable else { return }
       var settings = Settings(server: active.serverAddress)
       // If the list is ever lost, it is rebuilt from these servers.
       for server in list.accounts.filter(\.isUsable).map(\.serverAddress)
@@ -87,8 +77,6 @@ struct Repair: Sendable {
 }
 
 extension Damage.Step {
-  fileprivate var isMode: Bool { if case .mode = self { true } else { false } }
-
   fileprivate var isRebuild: Bool {
     switch self {
     case .rebuildList, .rebuildSettings: true

@@ -12,8 +12,6 @@ package struct FileFacts: Sendable, Hashable {
   package var owner: uid_t
   package var group: gid_t
   package var size: Int
-  /// Identifies the file to the kernel.
-  package var inode: Int
   package var changedAt: Date
 
   /// `nil` if there is no such file. Does not follow symbolic links.
@@ -38,7 +36,6 @@ package struct FileFacts: Sendable, Hashable {
     owner = status.st_uid
     group = status.st_gid
     size = Int(status.st_size)
-    inode = Int(truncatingIfNeeded: status.st_ino)
     #if canImport(Darwin)
     let changed = status.st_mtimespec
     #else

@@ -23,9 +23,7 @@ private struct JSONLines: LogHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
   /// The level of this copy of the logger alone.
-  private var ownLevel: Logger.Level?
-
-  init(log: ServerLog) { self.log = log }
+  var ownLevel: Logger.Level?
 
   var logLevel: Logger.Level {
     get { ownLevel ?? log.level }

@@ -27,7 +27,7 @@ struct AdminDatabase: AsyncParsableCommand {
 
     func run() async throws {
       let data = try options.folder()
-      let files = try await data.open { store, _ throws(CommandError) in
+      let files = try await data.open { store throws(CommandError) in
         let files: [String]
         guard let file = store.store as? SQLiteRegistryStore else {
           throw CommandError(
@@ -105,7 +105,7 @@ struct AdminDatabase: AsyncParsableCommand {
         throw CommandError(error)
       }
       data.giveFilesToOwner()
-      let keys = try await data.open { store, _ throws(CommandError) in
+      let keys = try await data.open { store throws(CommandError) in
         try await store.audit(.restored)
         return try await Keys(store)
       }
@@ -135,7 +135,7 @@ struct AdminDatabase: AsyncParsableCommand {
 
       init(_ store: AdminStore) async throws(CommandError) {
         known = store.keys.master.keys.keys.sorted().map(\.rawValue)
-        losses = try await RefreshKeyRing(store).losses(now: .current)
+        losses = try await RefreshKeyRing(store: store).losses(now: .current)
       }
     }
 
@@ -186,7 +186,7 @@ struct AdminDatabase: AsyncParsableCommand {
           hint: "restore it, then run this command without a folder")
       }
       let hasLog = PrivateFile.exists(data.path + "/ends.log")
-      let (reapplied, keys) = try await data.open { store, _ throws(CommandError) in
+      let (reapplied, keys) = try await data.open { store throws(CommandError) in
         try await store.audit(.restored)
         return (store.store.reapplied, try await Keys(store))
       }
@@ -219,7 +219,7 @@ struct AdminDatabase: AsyncParsableCommand {
 
     func run() async throws {
       let folder = try options.folder()
-      let findings = try await folder.open { store, _ throws(CommandError) in try await inspect(store, in: folder) }
+      let findings = try await folder.open { store throws(CommandError) in try await inspect(store, in: folder) }
       let problems = findings.filter { !$0.isGood }
       if output.json {
         let objects = findings.objects([Column("ok", \.isGood), Column("text", \.text)])
@@ -243,7 +243,7 @@ struct AdminDatabase: AsyncParsableCommand {
       findings.append(.good("its tables have \(inspection.migrations.last ?? "no format")"))
       let keys = store.keys.master.keys.keys.sorted().map(\.rawValue).joined(separator: ", ")
       findings.append(.good("the keys belong to it: \(keys)"))
-      findings += try await RefreshKeyRing(store).losses(now: .current).map { .bad($0) }
+      findings += try await RefreshKeyRing(store: store).losses(now: .current).map { .bad($0) }
       let unreadable = store.store.unreadableEnds
       findings.append(
         unreadable == 0 ? .good("ends.log is readable") : .bad("\(unreadable) unreadable line(s) in ends.log"))

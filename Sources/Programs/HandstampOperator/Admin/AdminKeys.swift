@@ -47,8 +47,8 @@ struct AdminKeys: AsyncParsableCommand {
         }
       }
       folder.giveFilesToOwner()
-      let refresh = try await folder.open { store, _ throws(CommandError) in
-        let ring = RefreshKeyRing(store)
+      let refresh = try await folder.open { store throws(CommandError) in
+        let ring = RefreshKeyRing(store: store)
         return try await ring.dependents(now: .current).sorted { $0.key < $1.key }.map {
           Item(kind: .refresh, id: $0.key.rawValue, state: ring.state(of: $0.key).rawValue, refresh: $0.value)
         }
@@ -108,7 +108,7 @@ struct AdminKeys: AsyncParsableCommand {
     private func rotateSigning(
       in folder: AdminFolder
     ) async throws(CommandError) -> (ids: [String], state: SigningKeyRing.State?) {
-      try await folder.open { store, _ throws(CommandError) in
+      try await folder.open { store throws(CommandError) in
         let (ids, state) = try SigningKeyRing.locked(in: folder.path) { ring throws(CommandError) in
           try ring.rotate(at: .current, atOnce: atOnce)
         }
@@ -124,7 +124,7 @@ struct AdminKeys: AsyncParsableCommand {
       guard folder.keys == nil else {
         throw folder.keysElsewhere("add a key to keys there, and name it in current; leave the former one")
       }
-      return try await folder.open { store, _ throws(CommandError) in
+      return try await folder.open { store throws(CommandError) in
         let id: KeyID
         let known: [KeyID]
         do throws(RegistryStoreError) { known = try await store.store.keysEverUsed() } catch {
@@ -157,7 +157,7 @@ struct AdminKeys: AsyncParsableCommand {
 
     func run() async throws {
       let folder = try options.folder()
-      let lost = try await folder.open { store, _ async throws(CommandError) -> KeyDependents? in
+      let lost = try await folder.open { store async throws(CommandError) -> KeyDependents? in
         // The ID of a signing key, a thumbprint, is longer.
         guard KeyID(id).isValid else {
           try SigningKeyRing.locked(in: folder.path) { ring throws(CommandError) in
@@ -166,7 +166,7 @@ struct AdminKeys: AsyncParsableCommand {
           try await store.audit(.keyRetired, key: [id])
           return nil
         }
-        let ring = RefreshKeyRing(store)
+        let ring = RefreshKeyRing(store: store)
         try await ring.reseal(now: .current)
         let lost = try await ring.requireUnused(KeyID(id), force: force, now: .current)
         guard folder.keys == nil else {

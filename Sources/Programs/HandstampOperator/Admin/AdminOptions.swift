@@ -62,7 +62,7 @@ struct AdminOptions: ParsableArguments {
       guard needed == nil else { throw error }
       Terminal.say("warning: \(error.message); this command goes on without the clients")
     }
-    return try await folder.open { store, _ throws(CommandError) in
+    return try await folder.open { store throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy, clients: clients)
       do { return try await body(administration) } catch let refusal as CommandError { throw refusal } catch {
         throw CommandError(error as? AdministrationError ?? .registry(.unavailable("\(error)")))
@@ -93,7 +93,7 @@ struct AdminFolder {
 
   /// Runs `body` with the folder's store, and closes it.
   func open<Value: Sendable>(
-    _ body: (AdminStore, ServerKeys) async throws(CommandError) -> Value
+    _ body: (AdminStore) async throws(CommandError) -> Value
   ) async throws(CommandError) -> Value {
     let (store, keys): (any ServerStore, ServerKeys)
     do throws(RegistryOpenError) { (store, keys) = try await database.openExisting(keys: self.keys) } catch {
@@ -104,7 +104,7 @@ struct AdminFolder {
       store.release()
       giveFilesToOwner()
     }
-    return try await body(AdminStore(store: store, keys: keys), keys)
+    return try await body(AdminStore(store: store, keys: keys))
   }
 
   /// Gives what root has created in another user's folder to that user. Otherwise the server could not open it.

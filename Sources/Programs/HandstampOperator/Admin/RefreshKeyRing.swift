@@ -16,8 +16,6 @@ struct RefreshKeyRing {
   let store: AdminStore
   private var keys: MasterKeys { store.keys.master }
 
-  init(_ store: AdminStore) { self.store = store }
-
   func state(of id: KeyID) -> State {
     if keys.keys[id] == nil { return keys.retired.contains(id) ? .retired : .missing }
     return id == keys.current ? .current : .accepted

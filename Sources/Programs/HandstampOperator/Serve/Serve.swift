@@ -75,7 +75,7 @@ struct Serve: AsyncParsableCommand {
     let watch = SigningKeyWatch(try settings.signingKeys(), of: server, sharing: settings.database.isShared)
     try await watch.start()
     let reloader = SettingsReloader(
-      server: server, store: store, keys: keys, log: log, watch: watch, current: settings,
+      server: server, store: store, keys: keys, log: log, watch: watch, current: Locked(settings),
       read: { [flags, config] () throws(CommandError) in
         try ServeSettings(flags: flags.texts, environment: environment, file: config)
       })

@@ -47,7 +47,7 @@ struct SettingsCheck {
   /// None if there is no database yet, or one that cannot be opened: the start says why.
   func clientWarnings(of server: SessionServer) async -> [String] {
     let folder = AdminFolder(path: settings.data, database: settings.database, keys: settings.keys, keysPlace: "")
-    let warnings = try? await folder.open { store, _ throws(CommandError) in
+    let warnings = try? await folder.open { store throws(CommandError) in
       await server.clientWarnings(in: store.registry)
     }
     return warnings ?? []

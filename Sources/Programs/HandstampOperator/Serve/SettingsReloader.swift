@@ -14,22 +14,8 @@ struct SettingsReloader: Sendable {
   let keys: ServerKeys
   let log: ServerLog
   let watch: SigningKeyWatch
-  private let read: @Sendable () throws(CommandError) -> ServeSettings
-  private let current: Locked<ServeSettings>
-
-  init(
-    server: SessionServer, store: any ServerStore, keys: ServerKeys, log: ServerLog, watch: SigningKeyWatch,
-    current: ServeSettings,
-    read: @escaping @Sendable () throws(CommandError) -> ServeSettings
-  ) {
-    self.server = server
-    self.store = store
-    self.keys = keys
-    self.log = log
-    self.watch = watch
-    self.current = Locked(current)
-    self.read = read
-  }
+  let current: Locked<ServeSettings>
+  let read: @Sendable () throws(CommandError) -> ServeSettings
 
   /// Reloads at every SIGHUP, until the task is cancelled.
   func run(_ notifier: ServiceNotifier) async {

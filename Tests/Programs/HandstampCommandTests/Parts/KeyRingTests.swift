@@ -34,7 +34,7 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
       try await store.write([.createAccount(account), .createSession(row)], events: [])
       let old = Registry(
         store: store, mint: TokenMint(try MasterKeys(current: KeyID("k1"), keys: keys.master.keys)))
-      try await body(RefreshKeyRing(AdminStore(store: store, keys: keys)), old, current)
+      try await body(RefreshKeyRing(store: AdminStore(store: store, keys: keys)), old, current)
       try store.close()
     }
   }
