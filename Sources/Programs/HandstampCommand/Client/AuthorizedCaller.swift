@@ -56,7 +56,6 @@ enum AuthorizedCaller: Sendable {
   }
 
   /// Sends a request with the token, to the account's own origin only.
-  ///
   func respond(to request: TransportRequest) async throws(CommandError) -> TransportResponse {
     switch self {
     case .session(let client):
@@ -83,8 +82,7 @@ enum AuthorizedCaller: Sendable {
     -> TransportResponse
   {
     guard server.covers(request.url) else { throw CommandError(.invalidRequest("another origin"), server: server) }
-    var request = request
-    request.headers.append(.bearer(token.secret))
+    let request = request.authorized(by: token)
     do throws(TransportError) {
       return try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
         try await transport.send(request)

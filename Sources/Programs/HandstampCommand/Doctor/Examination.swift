@@ -218,9 +218,7 @@ extension Examination {
       if damages.isEmpty { problem("accounts", error.message, hint: error.hint) }
       return
     }
-    var list = AccountsList()
-    if case .success(let stored) = await home.accounts.read() { list = stored }
-    let unusable = list.accounts.count { !$0.isUsable }
+    let unusable = known.stored.accounts.count - known.accounts.count
     if unusable > 0 {
       problem("accounts", "\(unusable) listed account(s) without a usable server", hint: "correct accounts.json")
     }
@@ -235,8 +233,8 @@ extension Examination {
     for account in known.accounts {
       await examine(account, handle: account.handle(among: known.accounts))
     }
-    if !list.leaving.isEmpty {
-      note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending")
+    if !known.stored.leaving.isEmpty {
+      note("sign_outs", "\(known.stored.leaving.count) removed account(s) may still have a revocation pending")
     }
     var servers: [ServerExamination] = []
     for account in known.accounts {

@@ -1,5 +1,4 @@
 #if Command
-import Crypto
 import Foundation
 import Handstamp
 import HandstampCommandLine
@@ -19,12 +18,9 @@ struct MCPConnection: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  var mcpFolder: String { path + "/mcp" }
-
   private func connectionPath(of server: RemoteServer, _ name: String?) -> String {
     // No URL of a resource has such a sign.
-    let text = server.resource + (name.map { "#\($0)" } ?? "")
-    return "\(mcpFolder)/\(Hexadecimal.text(SHA256.hash(data: Array(text.utf8)))).json"
+    file(in: "mcp", for: server.resource + (name.map { "#\($0)" } ?? ""))
   }
 
   /// Returns the connection to a server; `nil` before the first sign-in. A file that cannot be read leads to another

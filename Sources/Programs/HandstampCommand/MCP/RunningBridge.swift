@@ -31,7 +31,7 @@ struct RunningBridge: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  private var bridgeFolder: String { mcpFolder + "/running" }
+  private var bridgeFolder: String { path + "/mcp/running" }
 
   private func path(of bridge: RunningBridge) -> String {
     "\(bridgeFolder)/\(bridge.namespace ?? 0)-\(bridge.process).json"

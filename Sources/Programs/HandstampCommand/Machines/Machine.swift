@@ -33,10 +33,9 @@ struct Machine: Sendable {
   private func send(
     _ request: TransportRequest, with token: AccessToken
   ) async throws(CommandError) -> TransportResponse {
-    var request = request
-    request.headers.append(.bearer(token.secret))
+    let request = request.authorized(by: token)
     do throws(TransportError) {
-      return try await WaitLine.shared.during(request.url) { [request] () async throws(TransportError) in
+      return try await WaitLine.shared.during(request.url) { () async throws(TransportError) in
         try await CommandTransport.shared.send(request)
       }
     } catch {

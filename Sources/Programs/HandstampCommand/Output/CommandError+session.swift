@@ -160,8 +160,6 @@ extension CommandError {
       self.init(.network, "timed out waiting for \(server.text)", hint: "try again later")
     case .network(.tooLarge):
       self.init(.failure, "the response is too large", hint: "request less data at once")
-    case .network(.invalidRequest(let why)):
-      self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
     case .network(.notConnected(let why)), .network(.connectionLost(let why)):
       if case .network(let cause) = error, let failure = NetworkFailure(cause) {
         self.init(
@@ -177,7 +175,7 @@ extension CommandError {
     case .unreadable(let place):
       self.init(
         .failure, "cannot parse the response from \(server.text): \(plain(place))", hint: CommandError.isItOurs)
-    case .invalidRequest(let why):
+    case .network(.invalidRequest(let why)), .invalidRequest(let why):
       self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
     }
     if code == exit.code { code = error.code }

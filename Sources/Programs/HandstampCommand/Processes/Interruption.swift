@@ -12,11 +12,7 @@ enum Interruption {
   /// `timeout` and service managers send two signals at once, which count as one.
   private static let doubled = Duration.milliseconds(500)
 
-  private struct First {
-    var signal: Int32
-    var time: ContinuousClock.Instant
-  }
-  private static let first = Locked<First?>(nil)
+  private static let first = Locked<(signal: Int32, time: ContinuousClock.Instant)?>(nil)
 
   private static let last = Locked<[@Sendable () -> Void]>([])
 
@@ -135,7 +131,7 @@ enum Interruption {
     guard ending.withLock({ $0.contains(signal) }) else { return }
     let now = ContinuousClock.now
     let previous = first.withLock { first in
-      defer { first = first ?? First(signal: signal, time: now) }
+      defer { first = first ?? (signal, now) }
       return first
     }
     if let previous {

@@ -115,16 +115,15 @@ struct AccountsRecovery: Sendable {
       try await edit(.add(account))
     }
     // The previously active account, else the most recently signed-in one.
-    let newest = additions.filter { $0.startedAt != nil }.max {
-      $0.startedAt ?? .distantPast < $1.startedAt ?? .distantPast
-    }
+    let signedIn = additions.compactMap { account, startedAt in startedAt.map { (id: account.id, at: $0) } }
+    let newest = signedIn.max { $0.at < $1.at }
     let isKnown = found.active.map { id in
       found[id] != nil && inspection.vaults.contains { $0.digest == VaultInspection.digest(of: id) }
     }
     if let active, additions.contains(where: { $0.account.id == active }) {
       try await edit(.activate(active))
     } else if isKnown != true, let newest {
-      try await edit(.activate(newest.account.id))
+      try await edit(.activate(newest.id))
     }
   }
 
@@ -203,9 +202,5 @@ extension Home {
       return record?.issuer
     }.flatMap { issuer in [issuer, issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer] }
   }
-}
-
-extension UnixTime {
-  fileprivate static let distantPast = UnixTime(milliseconds: .min)
 }
 #endif

@@ -86,15 +86,12 @@ struct HomeCheck: Sendable {
     do throws(CommandError) { _ = try home.settings() } catch {
       plain(home.settingsPath, "settings", error.message, [.rebuildSettings])
     }
-    for (name, check) in [
-      ("folders", "folders"), ("oauth", "oauth"), ("networks", "networks"), ("mcp", "mcp"),
-      ("refusals", "refresh"),
-    ] {
+    for name in ["folders", "oauth", "networks", "mcp", "refusals"] {
+      let check = name == "refusals" ? "refresh" : name
       let path = "\(home.path)/\(name)"
       guard FileFacts(path) != nil else { continue }
       guard FileFacts.isFolder(path) else {
-        let isDecision = name != "refusals"
-        add(check, "\(path) is not a folder", isDecision ? .setAside : .fix, [.rename(path)])
+        add(check, "\(path) is not a folder", name == "refusals" ? .fix : .setAside, [.rename(path)])
         continue
       }
       if let facts = FileFacts(path), facts.mode & 0o700 != 0o700, facts.owner == getuid() {
@@ -104,12 +101,9 @@ struct HomeCheck: Sendable {
       for file in ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() {
         let path = "\(path)/\(file)"
         guard file.hasSuffix(".json"), let why = damage(of: path, name) else { continue }
-        let words = "cannot read \(path): \(why)"
-        switch name {
         // Only the user knows how an account signs in, and which one a folder uses.
-        case "folders", "oauth", "networks": plain(path, check, words, cure: .setAside)
-        default: plain(path, check, words)
-        }
+        let isDecision = ["folders", "oauth", "networks"].contains(name)
+        plain(path, check, "cannot read \(path): \(why)", cure: isDecision ? .setAside : .fix)
       }
     }
   }
@@ -143,11 +137,8 @@ struct HomeCheck: Sendable {
     guard let facts = FileFacts(path) else { return false }
     guard FileFacts.isFolder(path) else {
       let isLink = !facts.isRegular && (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil
-      let words =
-        isLink
-        ? "\(path) is a symbolic link to a missing folder; is its disk mounted?"
-        : "\(path) is not a folder"
-      add("vault_folder", words, .setAside, [.rename(path)], hidesSession: true)
+      let words = isLink ? "a symbolic link to a missing folder; is its disk mounted?" : "not a folder"
+      add("vault_folder", "\(path) is \(words)", .setAside, [.rename(path)], hidesSession: true)
       return false
     }
     return checkMode(of: path, "vault_folder")
@@ -200,13 +191,7 @@ struct HomeCheck: Sendable {
 extension HomeCheck {
   mutating func vaults() async {
     let (isKeyBeside, isKeyLost) = await note()
-    let inspection: VaultInspection
-    do throws(VaultError) {
-      guard let found = try VaultInspection(of: home.vaultFolder, isKeyBeside: isKeyBeside) else { return }
-      inspection = found
-    } catch {
-      return
-    }
+    guard let inspection = try? VaultInspection(of: home.vaultFolder, isKeyBeside: isKeyBeside) else { return }
     key(inspection, isKeyBeside: isKeyBeside)
     let logs = inspection.strayLogs
     if !logs.isEmpty, isKeyLost || isKeyBeside && inspection.keyFile == .absent {
@@ -266,9 +251,8 @@ extension HomeCheck {
     let needsIt = inspection.vaults.contains { $0.condition == .keyMissing }
     let steps = [Damage.Step.renameVaultFile("vault.key")]
     switch inspection.keyFile {
-    case .good: break
     // Modes and owners are reported separately; anything else may be transient.
-    case .unreadable: break
+    case .good, .unreadable: break
     case .absent:
       if needsIt {
         add(
@@ -276,8 +260,7 @@ extension HomeCheck {
           .setAside, hidesSession: true)
       }
     case .damaged, .notFile:
-      let words =
-        inspection.keyFile == .damaged ? "vault.key is damaged" : "vault.key is not a file"
+      let words = inspection.keyFile == .damaged ? "vault.key is damaged" : "vault.key is not a file"
       add("key_file", words, needsIt ? .setAside : .fix, steps, hidesSession: needsIt)
     }
   }
