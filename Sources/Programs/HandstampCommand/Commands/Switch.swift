@@ -32,10 +32,7 @@ struct Switch: SessionCommand {
       Terminal.say("\(account.words) is now the active account")
       FolderRules(of: home).sayOther(than: account.id)
     }
-    guard await home.vault(of: account.id).session != nil else {
-      Terminal.say("not signed in to it; run: handstamp login")
-      return
-    }
+    if await home.vault(of: account.id).session == nil { Terminal.say("not signed in to it; run: handstamp login") }
   }
 
   func validate() throws {

@@ -191,23 +191,16 @@ struct AdminAccounts: AsyncParsableCommand {
   }
 }
 
-/// The account that a command is about.
 struct NamedAccount: ParsableArguments {
   @Argument(help: "ID or email address of the account") var account: String
 }
 
 extension Administration {
   func account(named name: String) async throws(AdministrationError) -> AccountRecord {
-    // No ID that this server draws has an @; one of an app's own directory may.
-    if let record = try await known(AccountID(name)) { return record }
-    guard name.contains("@") else { throw .accountNotFound }
-    return try await account(email: name)
-  }
-
-  private func known(_ id: AccountID) async throws(AdministrationError) -> AccountRecord? {
-    do throws(AdministrationError) { return try await account(id) } catch {
-      guard error == .accountNotFound else { throw error }
-      return nil
+    do throws(AdministrationError) { return try await account(AccountID(name)) } catch {
+      // No ID that this server draws has an @; one of an app's own directory may.
+      guard error == .accountNotFound, name.contains("@") else { throw error }
+      return try await account(email: name)
     }
   }
 }

@@ -29,11 +29,8 @@ extension AccountRecord {
   }
 }
 
-extension SessionRow {
-  /// - Parameters:
-  ///   - addresses: where sessions began.
-  ///   - lacking: those whose client is configured no more.
-  static func columns(_ addresses: [SessionID: String], lacking: Set<SessionID>) -> [Column<SessionRow>] {
+extension ListedSessions {
+  var columns: [Column<SessionRow>] {
     [
       Column("id", as: "SESSION", \.id.rawValue),
       Column("deviceName", as: "DEVICE", \.device.name),

@@ -107,7 +107,7 @@ struct AdminDatabase: AsyncParsableCommand {
       data.giveFilesToOwner()
       let keys = try await data.open { store throws(CommandError) in
         try await store.audit(.restored)
-        return try await Keys(store)
+        return try await refreshKeys(of: store)
       }
       switch result {
       case .everything:
@@ -129,14 +129,13 @@ struct AdminDatabase: AsyncParsableCommand {
     }
 
     /// The refresh keys after a restore.
-    private struct Keys {
-      var known: [String]
-      var losses: [String]
+    private typealias Keys = (known: [String], losses: [String])
 
-      init(_ store: AdminStore) async throws(CommandError) {
-        known = store.keys.master.keys.keys.sorted().map(\.rawValue)
-        losses = try await RefreshKeyRing(store: store).losses(now: .current)
-      }
+    private func refreshKeys(of store: AdminStore) async throws(CommandError) -> Keys {
+      (
+        store.keys.master.keys.keys.sorted().map(\.rawValue),
+        try await RefreshKeyRing(store: store).losses(now: .current)
+      )
     }
 
     private func say(_ keys: Keys) {
@@ -188,7 +187,7 @@ struct AdminDatabase: AsyncParsableCommand {
       let hasLog = PrivateFile.exists(data.path + "/ends.log")
       let (reapplied, keys) = try await data.open { store throws(CommandError) in
         try await store.audit(.restored)
-        return (store.store.reapplied, try await Keys(store))
+        return (store.store.reapplied, try await refreshKeys(of: store))
       }
       if output.json { return Terminal.out(json: answer("postgresql", reapplied, keys: keys)) }
       say(reapplied)

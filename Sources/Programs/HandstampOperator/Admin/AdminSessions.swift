@@ -8,11 +8,10 @@ import HandstampServer
 /// The live sessions of an account, with what is shown beside each.
 struct ListedSessions {
   let sessions: [SessionRow]
+  /// Where they began.
   let addresses: [SessionID: String]
   /// Those whose client is configured no more.
   let lacking: Set<SessionID>
-
-  var columns: [Column<SessionRow>] { SessionRow.columns(addresses, lacking: lacking) }
 }
 
 extension Administration {

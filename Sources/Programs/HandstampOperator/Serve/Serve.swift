@@ -140,18 +140,16 @@ struct Serve: AsyncParsableCommand {
       group.addTask { await reloader.run(notifier) }
       group.addTask { await reloader.watch.run() }
       if untilStdinEnds {
-        group.addTask { await StandardInput.end() }
+        group.addTask { await Serve.inputEnd() }
       }
       defer { group.cancelAll() }
       try await group.next()
     }
   }
-}
 
-/// The parent process holds the other end of standard input, which closes when that process dies.
-enum StandardInput {
-  /// Returns at the end of input, or when its task is cancelled.
-  static func end() async {
+  /// Returns at the end of standard input, or when its task is cancelled. The parent process holds the other end, which closes when
+  /// that process dies.
+  private static func inputEnd() async {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
     // A dedicated thread, because reading blocks.
     Thread.detachNewThread {
