@@ -224,16 +224,7 @@ struct AccountClient: Sendable {
     Terminal.say("\(server.text) \(note.words(at: now.wall)); signing in again")
     return true
   }
-}
 
-extension SealedFileVault {
-  /// The stored session; `nil` if there is none, or the vault cannot be opened.
-  var session: StoredSession? {
-    get async { if case .value(let entry) = await read() { entry.session } else { nil } }
-  }
-}
-
-extension AccountClient {
   /// Returns another token than one that an API has refused.
   ///
   /// - Parameter target: The API and scopes of the token; `nil` for the session's own.
@@ -259,6 +250,13 @@ extension AccountClient {
     case "invalid_scope": return CommandError(error, server: server).about(name)
     default: return nil
     }
+  }
+}
+
+extension SealedFileVault {
+  /// The stored session; `nil` if there is none, or the vault cannot be opened.
+  var session: StoredSession? {
+    get async { if case .value(let entry) = await read() { entry.session } else { nil } }
   }
 }
 

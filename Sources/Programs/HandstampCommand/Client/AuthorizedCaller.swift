@@ -114,9 +114,7 @@ enum AuthorizedCaller: Sendable {
       throw CommandError(.unreadable("unexpected format"), server: server)
     }
   }
-}
 
-extension AuthorizedCaller {
   /// Ends sessions of the account by a request to a Handstamp server. Returns how many.
   ///
   /// - Parameter password: proves for this request that the user is the owner.

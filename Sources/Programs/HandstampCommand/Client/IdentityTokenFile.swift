@@ -76,9 +76,7 @@ struct IdentityTokenFile: Sendable {
       try? await Task.sleep(for: min(max(pause, .seconds(1)), .seconds(300)))
     }
   }
-}
 
-extension IdentityTokenFile {
   /// The name of a file after its prefix: `ACCOUNT-NAMESPACE-PROCESS-START-RANDOM`. The numbers have the base 36, and are
   /// empty if the system does not tell.
   struct Name {

@@ -86,9 +86,7 @@ extension AuditTrail {
     case .broken(let number, .replaced): "has a different record in place of record \(number)"
     }
   }
-}
 
-extension AuditTrail {
   /// The verdict for programs.
   fileprivate var object: JSONObject {
     let count = lines.count

@@ -134,9 +134,7 @@ struct Login: SessionCommand {
       }
     }
   }
-}
 
-extension Login {
   func validate() throws {
     guard [browser || noBrowser, device, withToken].count(where: { $0 }) <= 1 else {
       throw ValidationError("--browser, --device and --with-token cannot be combined")

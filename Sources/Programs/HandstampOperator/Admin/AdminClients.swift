@@ -81,9 +81,7 @@ struct AdminClients: AsyncParsableCommand {
       Terminal.out("ok, \(count) client(s)")
     }
   }
-}
 
-extension AdminClients {
   struct Logouts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "logouts", abstract: "list the ended sessions that a client was not told of yet",

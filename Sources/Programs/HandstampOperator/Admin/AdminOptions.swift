@@ -69,9 +69,7 @@ struct AdminOptions: ParsableArguments {
       }
     }
   }
-}
 
-extension AdminOptions {
   /// The same with the account that `named` names.
   func administering<Value: Sendable>(
     _ named: NamedAccount, link: String? = nil, _ body: (Administration, AccountRecord) async throws -> Value

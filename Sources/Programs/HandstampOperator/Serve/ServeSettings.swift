@@ -201,9 +201,7 @@ struct ServeSettings: Sendable {
       }
     }
   }
-}
 
-extension ServeSettings {
   func openDatabase() async throws(CommandError) -> (store: any ServerStore, keys: ServerKeys) {
     do throws(RegistryOpenError) { return try await database.open(keys: keys) } catch {
       let hint =

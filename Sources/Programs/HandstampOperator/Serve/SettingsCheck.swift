@@ -64,9 +64,7 @@ struct SettingsCheck {
     }
     return Table(rows: rows).lines
   }
-}
 
-extension SettingsCheck {
   /// A value without secrets.
   private func shown(_ setting: ServeSetting, _ text: String) -> String {
     switch setting.name {

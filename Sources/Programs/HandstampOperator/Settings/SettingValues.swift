@@ -61,9 +61,7 @@ struct SettingValues<Group: SettingGroup>: Sendable {
     }
     return Secret(bytes: content)
   }
-}
 
-extension SettingValues {
   /// Returns the members of a JSON object, none of which may be repeated.
   private static func object(json: Data) -> [String: JSONValue]? {
     if case .object(let members)? = JSONValue(Array(json)) { members } else { nil }
