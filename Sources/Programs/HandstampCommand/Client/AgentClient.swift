@@ -28,7 +28,6 @@ struct AgentClient: Sendable {
     transport = try CommandTransport.make(socket: socket.path, namedBy: AgentClient.variable)
   }
 
-  /// Returns the agent's answer.
   func ask(_ question: AgentQuestion) async throws(CommandError) -> Token.Answer {
     let request = TransportRequest(
       method: "GET", url: "http://agent" + question.path, headers: [HeaderField("Accept", "application/json")],

@@ -82,7 +82,6 @@ struct Home: Sendable, Hashable {
     VaultKeyPlace(folder: vaultFolder) { KeyStore(note: $0, folder: vaultFolder).keeper }
   }
 
-  /// Returns where the vault key is kept.
   func keyStore() throws(CommandError) -> KeyStore {
     do throws(VaultError) {
       return KeyStore(note: try keyPlace.note().place, folder: vaultFolder)

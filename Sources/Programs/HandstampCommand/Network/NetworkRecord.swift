@@ -61,7 +61,6 @@ struct NetworkRecord: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  /// The record's file.
   private func networkPath(of account: AccountID) -> String { file(in: "networks", for: account.rawValue) }
 
   /// The file with the user name and the password of the account's proxy.

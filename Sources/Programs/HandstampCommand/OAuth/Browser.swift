@@ -3,9 +3,7 @@ import Foundation
 import HandstampCommandLine
 import HandstampSupport
 
-/// The user's browser.
 enum Browser {
-  /// Whether a browser is likely to be available here.
   static var isLikely: Bool { hasDesktop { ProcessEnvironment[$0] } }
 
   /// - Parameter value: returns the value of a variable; `nil` if it is not set, or empty.

@@ -94,7 +94,6 @@ struct OAuthRecord: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  /// The record's file.
   func oauthPath(of account: AccountID) -> String { file(in: "oauth", for: account.rawValue) }
 
   /// Returns how the account signs in by OAuth; `nil` for Handstamp's own protocol.
@@ -110,7 +109,6 @@ extension Home {
     return nil
   }
 
-  /// The file with the secret of the account's client.
   func clientSecretFile(of account: AccountID) -> SealedFile {
     SealedFile(beside: vault(of: account), account: account, purpose: "client", limit: 64 << 10)
   }

@@ -23,7 +23,6 @@ package struct FileFacts: Sendable, Hashable {
     self.init(status)
   }
 
-  /// Facts about an open file.
   package init?(descriptor: Int32) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return nil }

@@ -77,7 +77,6 @@ package struct Table {
     }
   }
 
-  /// Prints the lines.
   package func write() { for line in lines { Terminal.out(line) } }
 }
 #endif

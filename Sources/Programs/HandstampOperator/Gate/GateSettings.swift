@@ -60,7 +60,6 @@ struct GateSettings: Sendable {
     }
   }
 
-  /// Returns a verifier with these settings.
   func makeVerifier(_ logger: Logger) throws(CommandError) -> TokenVerifier {
     var configuration = verifier
     configuration.logger = logger
