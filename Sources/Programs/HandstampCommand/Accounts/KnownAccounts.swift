@@ -82,4 +82,73 @@ extension CommandError {
       concernsHome: true)
   }
 }
+
+/// The accounts of an installation, with their sessions: every command that changes the list does so through it.
+typealias Accounts = Handstamp.Accounts<Void>
+
+extension Accounts {
+  /// Reads and opens nothing yet. An account's ID begins with its server, so that no server can name another one's account.
+  ///
+  /// - Parameter clients: Sessions that are open already; others are opened when needed.
+  convenience init(of home: Home, with clients: [AccountClient] = []) {
+    self.init(store: home.accounts, observesChanges: false, qualifiesIDs: true) { id throws(SessionError) in
+      if let client = clients.first(where: { $0.account.id == id }) { return client.session }
+      guard let account = ListedAccount(of: id) else { throw .storage(.unavailable("\(id) names no server")) }
+      do throws(CommandError) { return try AccountClient(home: home, account: account).session } catch {
+        throw .storage(.unavailable(error.message))
+      }
+    }
+  }
+
+  /// Makes a listed account the active one.
+  func use(_ account: ListedAccount) async throws(CommandError) {
+    do throws(SessionError) { try await activate(account.id) } catch { throw CommandError(error, list: account) }
+  }
+}
+
+extension CommandError {
+  /// Describes an error of a change of the list of accounts.
+  init(_ error: SessionError, list account: ListedAccount) {
+    guard case .refused("unknown_account", _) = error else {
+      self.init(error, server: account.serverAddress)
+      return
+    }
+    self = .removed(account.words)
+  }
+
+  /// Another process has removed the account.
+  static func removed(_ account: String) -> CommandError {
+    CommandError(.failure, "\(account) was removed meanwhile", hint: "run: handstamp accounts", code: "unknown_account")
+  }
+}
+
+/// An account at a server, as known to this installation. Its ID determines its vault, and combines server and account, so that
+/// no server can name another one's account.
+extension ListedAccount {
+  /// An account that is known by its ID only, such as a removed one; `nil` if the ID names no valid server.
+  init?(of id: AccountID) {
+    guard let server = ServerAddress(of: id) else { return nil }
+    self.init(id: id, name: "", server: server.text, addedAt: UnixTime(milliseconds: 0))
+    name = idAtServer.rawValue
+  }
+
+  /// The server's URL. Invalid only in a list that was changed by hand, see ``isUsable``.
+  var serverAddress: ServerAddress { ServerAddress(listed: server ?? "") }
+
+  /// Whether the account has a valid server.
+  var isUsable: Bool { server.flatMap { try? ServerAddress(parsing: $0, allowingClearText: true) } != nil }
+
+  /// The name, or the ID for an account without one, such as a guest's.
+  var shownName: String { name.isEmpty ? idAtServer.rawValue : name }
+
+  /// The name and the server, for messages.
+  var words: String { "\(shownName) at \(serverAddress.text)" }
+
+  /// Returns the shortest name for it on a command line.
+  func handle(among all: [ListedAccount]) -> String {
+    if let tag { return tag }
+    let isAlone = all.count { $0.name.lowercased() == name.lowercased() } == 1
+    return isAlone && !name.isEmpty ? name : idAtServer.rawValue
+  }
+}
 #endif

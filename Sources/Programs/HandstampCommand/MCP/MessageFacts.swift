@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampCommandLine
 import HandstampSupport
 
 /// The ID of a JSON-RPC request, which its response repeats.
@@ -102,6 +103,80 @@ struct MessageFacts: Sendable, Hashable, Decodable {
     version = parameters?._meta?.version
     name = parameters?.name ?? parameters?.uri
     if method == "notifications/cancelled" { cancels = parameters?.requestId }
+  }
+}
+
+/// A message of the program that talks to the bridge, as it came, or a batch.
+struct ClientMessage: Sendable, Hashable {
+  let bytes: [UInt8]
+  let parts: [MessageFacts]
+
+  /// Returns `nil` for anything but JSON-RPC.
+  init?(_ bytes: [UInt8]) {
+    guard let parts = MessageFacts.all(in: bytes) else { return nil }
+    (self.bytes, self.parts) = (bytes, parts)
+  }
+
+  /// The requests that wait for a response.
+  var awaited: [RequestID] {
+    parts.compactMap { if case .request(let id) = $0.kind { id } else { nil } }
+  }
+
+  /// The only part; `nil` for a batch.
+  var single: MessageFacts? { parts.count == 1 ? parts[0] : nil }
+
+  /// Whether it begins a session.
+  var opens: Bool { single?.method == "initialize" && !awaited.isEmpty }
+
+  /// Whether it says that the session has begun.
+  var isOpened: Bool { single?.method == "notifications/initialized" }
+
+  /// Whether a repeat does no harm if the response to the first attempt is lost: it only reads.
+  var isRepeatable: Bool {
+    parts.allSatisfy { part in
+      guard let method = part.method else { return false }
+      return ClientMessage.reading.contains(method)
+    }
+  }
+
+  private static let reading: Set = [
+    "initialize", "server/discover", "ping", "tools/list", "prompts/list", "prompts/get", "resources/list",
+    "resources/templates/list", "resources/read", "completion/complete",
+  ]
+
+  /// Whether a version of the protocol has neither sessions nor notifications of clients: since 2026-07-28, each
+  /// request stands for itself, and is cancelled by closing its response. Versions are dates.
+  static func standsAlone(_ version: String?) -> Bool { version.map { $0 >= "2026-07-28" } ?? false }
+}
+
+/// Errors of the bridge itself, as JSON-RPC responses.
+enum BridgeReply {
+  /// JSON-RPC 2.0 section 5.1.
+  static let parseError: Int64 = -32_700
+  static let invalidRequest: Int64 = -32_600
+  /// The code of all other errors of the bridge, in the range that is left to implementations and that the protocol
+  /// uses no part of.
+  static let bridgeError: Int64 = -32_090
+
+  /// The response to a request that could not be carried out. The message has the hint as well, because many programs
+  /// show only that.
+  ///
+  /// - Parameter id: `nil` if the request's is not known.
+  static func refusal(_ error: CommandError, of id: RequestID?) -> [UInt8] {
+    var data = JSONText()
+    data.add("code", error.code)
+    data.add("hint", error.hint)
+    return response(to: id, code: bridgeError, "handstamp: \(error.message); \(error.hint)", data)
+  }
+
+  static func response(to id: RequestID?, code: Int64, _ message: String, _ data: JSONText? = nil) -> [UInt8] {
+    var error = JSONText()
+    error.add("code", code)
+    error.add("message", message)
+    if let data { error.add("data", data) }
+    return Array("{\"jsonrpc\":\"2.0\",\"id\":\(id?.json ?? "null"),\"error\":".utf8) + error.finished + [
+      UInt8(ascii: "}")
+    ]
   }
 }
 #endif

@@ -101,4 +101,98 @@ extension Home {
     return AccountTransport(record, home: self, account: account)
   }
 }
+
+/// How requests reach a server, for `status` and `doctor`. Contains no credentials.
+struct NetworkReport: Encodable, Sendable, Hashable {
+  /// The proxy's URL without credentials; `nil` for a direct connection.
+  var proxy: String?
+  /// Whether the account has a proxy of its own, or none by its own setting; otherwise the environment decides.
+  var isOwn: Bool
+  /// The path of the client certificate; `nil` for none.
+  var clientCertificate: String?
+
+  /// - Parameter account: `nil` for a server of no account.
+  init(to server: ServerAddress, of account: AccountID?, in home: Home) throws(CommandError) {
+    let record = try account.map { id throws(CommandError) in try home.network(of: id) } ?? nil
+    isOwn = record?.proxy != nil
+    clientCertificate = record?.certificate
+    do throws(NetworkSettingsError) {
+      proxy = try (record ?? NetworkRecord()).proxies().server(for: server.text)?.description
+    } catch {
+      throw CommandError(error)
+    }
+  }
+
+  static let direct = NetworkReport()
+
+  /// A direct connection that no setting asks for.
+  private init() { isOwn = false }
+
+  /// Whether there is nothing to say: a direct connection that no setting asks for.
+  var isPlain: Bool { proxy == nil && !isOwn && clientCertificate == nil }
+
+  /// Such as `through http://proxy:3128, from the environment`.
+  var words: String {
+    let source = isOwn ? "as set for the account" : "from the environment"
+    let route =
+      switch (proxy, isOwn) {
+      case (let proxy?, _): ["through \(plain(proxy)), \(source)"]
+      case (nil, true): ["directly, \(source)"]
+      case (nil, false): [String]()
+      }
+    return (route + [clientCertificate.map { "with the certificate \(plain($0))" }].compactMap { $0 }).joined(
+      separator: "; ")
+  }
+}
+
+/// The transport of an account with a network of its own. The proxy's password is read with the first request, so that commands that
+/// send none do not prompt for a passphrase.
+final class AccountTransport: Transport {
+  private let record: NetworkRecord
+  private let home: Home
+  private let account: AccountID
+  private let made = Locked<(any Transport)?>(nil)
+
+  init(_ record: NetworkRecord, home: Home, account: AccountID) {
+    (self.record, self.home, self.account) = (record, home, account)
+  }
+
+  /// - Throws: ``TransportError/notConnected(_:)`` if a secret of the network cannot be read.
+  private func transport() async throws(TransportError) -> any Transport {
+    if let known = made.withLock({ $0 }) { return known }
+    let settings = try await settings()
+    return made.withLock { made in
+      let transport = made ?? CommandTransport.make(network: settings)
+      made = transport
+      return transport
+    }
+  }
+
+  private func settings() async throws(TransportError) -> NetworkSettings {
+    var credentials: Secret?
+    if record.hasCredentials == true {
+      do throws(VaultError) { credentials = try await home.credentialsFile(of: account).secret() } catch {
+        throw NetworkFailure.credentialsUnreadable.error(CommandError(error).message)
+      }
+      guard credentials != nil else { throw NetworkFailure.credentialsUnreadable.error("they are missing") }
+    }
+    do throws(CommandError) { return try record.settings(credentials: credentials) } catch {
+      throw NetworkFailure.invalidSettings.error(error.message)
+    }
+  }
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    try await transport().send(request)
+  }
+
+  @concurrent func upload(
+    _ request: TransportRequest, fromFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    try await transport().upload(request, fromFile: path)
+  }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    try await transport().open(request)
+  }
+}
 #endif

@@ -107,5 +107,97 @@ struct AdminClients: AsyncParsableCommand {
         ])
     }
   }
+
+  struct Remove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "remove", abstract: "remove a client from the file, and end its sessions",
+      discussion: """
+        until a running server is reloaded (kill -HUP), it still knows the client,
+        whose users may sign in to it; run the command again after that; a client
+        that is no longer in the file can be named, too
+        """)
+
+    @Argument(help: "client ID") var id: String
+    @OptionGroup var file: FileOptions
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      // One that has registered itself is in no file.
+      let file = try RegisteredClient.isID(id) ? nil : self.file.file()
+      // The file is read first and the store changed first, so that nothing is changed if either cannot be used.
+      try file?.check()
+      let (wasRegistered, ended) = try await options.administering { try await $0.removeClient(id) }
+      let isRemoved = try file?.remove(id) ?? wasRegistered
+      guard isRemoved || ended > 0 else {
+        let place = file?.path ?? "the server"
+        throw CommandError(
+          .failure, "\(place) has no client \(id), and none has sessions by that ID",
+          hint: "list them: handstamp-server admin clients list")
+      }
+      if output.json { return Terminal.out(json: ["id": id, "removed": isRemoved, "ended": ended]) }
+      Terminal.out("\(isRemoved ? "removed" : "not in the file"), tokens and sessions ended: \(ended)")
+      if isRemoved, file != nil { Terminal.say("a running server forgets the client after: kill -HUP PID") }
+    }
+  }
+
+  struct Tokens: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "tokens", abstract: "list the clients that got tokens for themselves lately",
+      discussion: """
+        for 30 days after a client's last token; end the tokens of one with
+        handstamp-server admin clients revoke
+        """)
+
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      let machines = try await options.administering { try await $0.machines() }
+      output.write(
+        "clients", machines,
+        [
+          Column("id", as: "ID", \.client),
+          Column("issuedAt", as: "LAST", \.issuedAt.description),
+          Column("count", as: "COUNT", \.count),
+          Column("address", as: "ADDRESS", none: "", \.address),
+        ])
+    }
+  }
+
+  struct Revoke: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "revoke", abstract: "end a client's own tokens, and its users' sessions",
+      discussion: """
+        at once for the server and introspection, within a second for verifiers that
+        follow the feed; the client stays, and may get new tokens: to keep it from
+        that, remove it, or change its secret, key or rules
+        """)
+
+    @Argument(help: "client ID") var id: String
+    @OptionGroup var file: FileOptions
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      let ended = try await options.administering { try await $0.endSessions(ofClient: id) }
+      if ended == 0 { try checkKnown() }
+      if output.json { return Terminal.out(json: ["id": id, "ended": ended]) }
+      Terminal.out("tokens and sessions ended: \(ended)")
+    }
+
+    /// Refuses a client that has no sessions and is not in the file: its name may be mistyped.
+    private func checkKnown() throws(CommandError) {
+      guard (try? file.file()) != nil else {
+        throw CommandError(
+          .failure, "no client \(id.onOneLine) has tokens or sessions",
+          hint: "list those that got tokens: handstamp-server admin clients tokens; or name the file: --clients FILE")
+      }
+      guard try !file.read().contains(where: { $0.id == id }) else { return }
+      throw CommandError(
+        .failure, "\(try file.file().path) has no client \(id.onOneLine), and none has tokens or sessions by that ID",
+        hint: "list them: handstamp-server admin clients list")
+    }
+  }
 }
 #endif
