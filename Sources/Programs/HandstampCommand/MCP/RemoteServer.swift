@@ -81,40 +81,10 @@ struct RemoteResource: Sendable, Hashable, Decodable {
     let named = challenge?.metadata.map { [$0] } ?? []
     var troubles: [String] = []
     for place in named + server.metadataPlaces.filter({ !named.contains($0) }) {
-      guard server.mayName(place) else {
-        troubles.append("\(place.onOneLine) is no https URL")
-        continue
+      switch try await look(at: place, of: server, over: transport) {
+      case .success(let found): return found
+      case .failure(let trouble): troubles.append("\(place.onOneLine) \(trouble)")
       }
-      let response: TransportResponse
-      do throws(TransportError) {
-        response = try await transport.send(
-          TransportRequest(
-            method: "GET", url: place, headers: [HeaderField("Accept", "application/json")], maximumResponseSize: limit)
-        )
-      } catch {
-        guard error == .tooLarge else {
-          throw CommandError(.network(error), server: ServerAddress(listed: server.host))
-        }
-        troubles.append("\(place) is too large")
-        continue
-      }
-      guard response.status == 200 else {
-        troubles.append("\(place) answers \(response.status)")
-        continue
-      }
-      guard let found = try? JSONDecoder().decode(RemoteResource.self, from: Data(response.body)) else {
-        troubles.append("\(place) is no such metadata")
-        continue
-      }
-      guard server.isPart(of: found.resource) else {
-        troubles.append("\(place) is about another resource, \(found.resource.onOneLine)")
-        continue
-      }
-      guard found.authorization_servers.contains(where: server.mayName) else {
-        troubles.append("\(place) names no authorization server with an https URL")
-        continue
-      }
-      return found
     }
     let reasons = troubles.joined(separator: "; ")
     guard challenge != nil else {
@@ -125,6 +95,31 @@ struct RemoteResource: Sendable, Hashable, Decodable {
     throw CommandError(
       .failure, "\(server.url) does not say where to sign in: \(reasons)",
       hint: "ask its operator for the metadata of RFC 9728", code: "no_resource_metadata")
+  }
+
+  /// Returns the metadata at one place, or why that is none of this server.
+  private static func look(
+    at place: String, of server: RemoteServer, over transport: any Transport
+  ) async throws(CommandError) -> Result<RemoteResource, DescribedError> {
+    guard server.mayName(place) else { return .failure(DescribedError("is no https URL")) }
+    let request = TransportRequest(
+      method: "GET", url: place, headers: [HeaderField("Accept", "application/json")], maximumResponseSize: limit)
+    let response: TransportResponse
+    do throws(TransportError) { response = try await transport.send(request) } catch {
+      if error == .tooLarge { return .failure(DescribedError("is too large")) }
+      throw CommandError(.network(error), server: ServerAddress(listed: server.host))
+    }
+    guard response.status == 200 else { return .failure(DescribedError("answers \(response.status)")) }
+    guard let found = try? JSONDecoder().decode(RemoteResource.self, from: Data(response.body)) else {
+      return .failure(DescribedError("is no such metadata"))
+    }
+    guard server.isPart(of: found.resource) else {
+      return .failure(DescribedError("is about another resource, \(found.resource.onOneLine)"))
+    }
+    guard found.authorization_servers.contains(where: server.mayName) else {
+      return .failure(DescribedError("names no authorization server with an https URL"))
+    }
+    return .success(found)
   }
 }
 #endif
