@@ -60,7 +60,7 @@ package enum CommandProgram {
     Terminal.widen()
     switch error {
     case let error as CommandError: return error
-    case is CancellationError: return CommandError(.cancelled, "cancelled", hint: "run the same command again")
+    case is CancellationError: return .cancelled
     default:
       let code = root.exitCode(for: error)
       if code == .success || code != .validationFailure { root.exit(withError: error) }

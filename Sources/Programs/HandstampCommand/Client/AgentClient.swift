@@ -37,7 +37,7 @@ struct AgentClient: Sendable {
       response = try await WaitLine.shared.during("the agent") { () async throws(TransportError) in
         try await transport.send(request)
       }
-    } catch .cancelled { throw CommandError(.cancelled, "cancelled", hint: "run the same command again") } catch {
+    } catch .cancelled { throw CommandError.cancelled } catch {
       throw CommandError(
         .network, "no agent answers on \(socket.path.onOneLine)",
         hint: "run handstamp agent where you are signed in, forward its socket; or run: unset \(AgentClient.variable)",

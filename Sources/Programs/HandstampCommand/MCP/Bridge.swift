@@ -385,7 +385,7 @@ extension Bridge {
   }
 
   private func check() throws(CommandError) {
-    if Task.isCancelled { throw CommandError(.cancelled, "cancelled", hint: "run the same command again") }
+    if Task.isCancelled { throw .cancelled }
   }
 }
 #endif

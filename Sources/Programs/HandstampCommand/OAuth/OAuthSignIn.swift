@@ -194,9 +194,7 @@ struct OAuthSignIn: Sendable {
       guard let address else { return try await LoopbackReceiver.listen(open: open) }
       return try await LoopbackReceiver.listen(at: address, open: open)
     } catch {
-      guard case .unavailable(let why) = error else {
-        throw CommandError(.cancelled, "cancelled", hint: "run the same command again")
-      }
+      guard case .unavailable(let why) = error else { throw CommandError.cancelled }
       let hint =
         switch address?.port {
         case nil: hasDevice ? "use --device instead" : "quit programs that use ports of 127.0.0.1, then try again"

@@ -48,7 +48,7 @@ extension CommandError {
     case .presence:
       self.init(.failure, "presence was not confirmed", hint: "run the same command again at a terminal")
     case .contentFailed: self.init(.failure, plain("\(error)"), hint: "this is a bug; please report it")
-    case .cancelled: self.init(.cancelled, "cancelled", hint: "run the same command again")
+    case .cancelled: self = .cancelled
     }
     if code == exit.code { code = error.code }
   }
@@ -155,7 +155,7 @@ extension CommandError {
     switch error {
     case .session(let error): self.init(error, server: server)
     case .status(let status, let problem): self.init(status: status, problem, server: server)
-    case .network(.cancelled): self.init(.cancelled, "cancelled", hint: "run the same command again")
+    case .network(.cancelled): self = .cancelled
     case .network(.timedOut):
       self.init(.network, "timed out waiting for \(server.text)", hint: "try again later")
     case .network(.tooLarge):

@@ -19,6 +19,8 @@ package struct CommandError: Error, Equatable {
     self.concernsHome = concernsHome
   }
 
+  package static let cancelled = CommandError(.cancelled, "cancelled", hint: "run the same command again")
+
   /// Returns the same refusal with another message.
   package func saying(_ message: String) -> CommandError {
     var refusal = self

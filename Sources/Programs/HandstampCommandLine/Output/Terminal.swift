@@ -121,9 +121,7 @@ package enum Terminal {
   private static func prompt(_ text: String) throws(CommandError) -> Secret {
     write(Array(text.utf8), to: STDERR_FILENO)
     defer { write([10], to: STDERR_FILENO) }
-    guard let typed = readKeys(), !typed.isEmpty else {
-      throw CommandError(.cancelled, "cancelled", hint: "run the same command again")
-    }
+    guard let typed = readKeys(), !typed.isEmpty else { throw .cancelled }
     return typed
   }
 
