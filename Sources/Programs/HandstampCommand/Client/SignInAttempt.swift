@@ -57,9 +57,7 @@ struct SignInAttempt: Sendable {
       }
       break
     }
-    let named: ListedAccount?
-    if let account { named = try known.account(account) } else { named = nil }
-    self.named = named
+    named = try account.map(known.account)
     // Signing in must work even if the folder's account no longer exists.
     usual = try? known.choice().account
     self.server = try server.address(or: named?.serverAddress ?? usual?.serverAddress ?? known.settings.server)

@@ -136,8 +136,7 @@ struct MCPSignIn: Sendable {
   /// Returns the account at one of the issuers that signs in by the given client, or by any if none is given: the
   /// named one, else the one that is used with the server already, else the active one, else the first.
   private func known(in accounts: KnownAccounts, at issuers: [String]) throws(CommandError) -> Known? {
-    let named: ListedAccount?
-    if let account { named = try accounts.account(account) } else { named = nil }
+    let named = try account.map(accounts.account)
     let previous = home.connection(to: server, as: account).flatMap { accounts.list[$0.account] }
     let candidates = named.map { [$0] } ?? [previous, accounts.active].compactMap { $0 } + accounts.accounts
     for account in candidates {

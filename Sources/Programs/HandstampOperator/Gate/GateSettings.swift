@@ -87,11 +87,8 @@ struct GateSettings: Sendable {
   }
 
   private static func policy(_ text: String) -> LostFeedPolicy? {
-    switch text {
-    case "refuse": return .refuse
-    case "introspect": return .introspect
-    default: break
-    }
+    let plain: [String: LostFeedPolicy] = ["refuse": .refuse, "introspect": .introspect]
+    if let policy = plain[text] { return policy }
     let parts = text.split(separator: ",", maxSplits: 1)
     guard let first = parts.first, first.hasPrefix("allow:"),
       let time = Span(argument: String(first.dropFirst("allow:".count)))
