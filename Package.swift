@@ -59,7 +59,7 @@ func hummingbird(_ trait: String) -> [Target.Dependency] {
   products("Hummingbird", "HTTPTypes", "Logging", "NIOCore", with: trait)
 }
 
-/// Each is a product, and has a target of its name. Those from HandstampData on are empty without a trait.
+/// Each is a product, and has a target of its name. Those from HandstampData on have little or nothing without a trait.
 let libraries = [
   "Handstamp", "HandstampCore", "HandstampOAuth", "HandstampRegistry", "HandstampKeys", "HandstampCookies",
   "HandstampUI", "HandstampTesting", "HandstampData", "HandstampServer", "HandstampSQLite", "HandstampPostgres",

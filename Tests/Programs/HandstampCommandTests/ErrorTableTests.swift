@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampCommand
 @testable import HandstampCommandLine
 
-/// The codes in `docs/troubleshooting.md`, as the types say them. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of errors'` writes
+/// The codes in `docs/troubleshooting.md`, as the types say them. `HANDSTAMP_UPDATE=1 make test FILTER='The table of errors'` writes
 /// them, and keeps the causes and the ways out.
 @Suite(.timeLimit(.minutes(10))) struct `The table of errors` {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -12,7 +12,7 @@ typealias ServeSetting = Setting<ServeSettings>
 extension ServeSettings: SettingGroup {
   static let prefix = "HANDSTAMP_SERVE_"
   static let help = "handstamp-server serve --help"
-  /// Every setting, in the order of help, `--check` and `docs/configuration.md`.
+  /// Every setting, in the order of help and `--check`.
   static let all: [ServeSetting] = declared
 
   private static let formerURL = "use an https URL, as the former system publishes it"

@@ -1,6 +1,7 @@
 public import HandstampCore
 
-/// The decision about a refresh, and its result. Everything but ``issued(_:)`` is an error of RFC 6749 section 5.2.
+/// The decision about a refresh, and its result. Everything but ``issued(_:)`` is an error of RFC 6749 section 5.2,
+/// or of RFC 9449.
 ///
 /// ``Rotation`` decides about a genuine token that its session's client presents; the last four cases come before that.
 public enum RefreshOutcome: Sendable, Hashable {
@@ -21,7 +22,7 @@ public enum RefreshOutcome: Sendable, Hashable {
   case otherClient
   /// The request asks for more than the session was granted. Nothing changed.
   case notGranted(GrantRefusal)
-  /// `invalid_grant`: the session's tokens are bound to another key, or the proof was missing (RFC 9449 section 5). Nothing
+  /// `invalid_dpop_proof`: the session's tokens are bound to another key, or the proof was missing (RFC 9449 section 5). Nothing
   /// changed.
   case otherProof
 

@@ -49,8 +49,9 @@ public struct RefreshTerms: Sendable, Hashable {
 /// | the predecessor, with the key of the last rotation | the same successor again, however late |
 /// | an older token, with the key it was rotated with | superseded |
 /// | a token of a keyed rotation, with another key or without one | theft |
+/// | the predecessor of a drawn rotation, from a client that proves itself | the same successor again |
 /// | the predecessor of a drawn rotation, with a key, in a keyed session | theft |
-/// | the predecessor of a drawn rotation, within the overlap, or from a client that proves itself | the same successor again |
+/// | the predecessor of a drawn rotation, within the overlap | the same successor again |
 /// | an older token of a drawn rotation, from a client that proves itself | superseded |
 /// | any other token of a drawn rotation | theft |
 /// | a token older than the ring | theft |

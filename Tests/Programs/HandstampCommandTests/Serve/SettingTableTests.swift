@@ -23,7 +23,7 @@ import Testing
   }
 }
 
-/// `docs/configuration.md`, as the settings say it. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of settings'` writes its rows. A
+/// `docs/configuration.md`, as the settings say it. `HANDSTAMP_UPDATE=1 make test FILTER='The table of settings'` writes its rows. A
 /// new setting needs a row in a group, of which its name is enough.
 @Suite(.timeLimit(.minutes(10))) struct `The table of settings` {
   private static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

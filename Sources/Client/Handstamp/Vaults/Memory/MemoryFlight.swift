@@ -1,7 +1,7 @@
 import HandstampCore
 import HandstampSupport
 
-/// A refresh lock among the tasks of one process; first come, first served.
+/// A lock of a vault among the tasks of one process; first come, first served.
 final class MemoryFlight: Sendable {
   private struct State {
     var held = false
