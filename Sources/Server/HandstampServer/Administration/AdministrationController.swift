@@ -82,8 +82,9 @@ struct AdministrationController: Sendable {
         json.add("accounts", [try await administration.account(email: email).described])
         return .json(json)
       }
-      let limit = try query.limit
-      let page = try await administration.accounts(after: query.get("after").map { AccountID($0) }, limit: limit)
+      let (limit, after) = (try query.limit, query.get("after"))
+      guard after?.utf8.contains(0) != true else { throw ProblemError.invalidRequest("after: not an ID.") }
+      let page = try await administration.accounts(after: after.map { AccountID($0) }, limit: limit)
       json.add("accounts", page.map(\.described))
       // A full page may have been the last one; then the next is empty.
       if page.count == limit { json.add("next", ifPresent: page.last?.id.rawValue) }

@@ -16,6 +16,7 @@ import Testing
     #expect(form["empty"] == nil)
     #expect(form["flag"] == nil)
     #expect(form["other"] == nil)
+    #expect("\(form)".contains("\"a\"") && !"\(form)".contains("1 2"))
   }
 
   @Test(arguments: ["a=1&a=2", "a=1&%61=1", "a&a"])
