@@ -53,15 +53,20 @@ extension String {
 /// The fields of a body of the JSON API. Unknown ones are ignored: a newer client must be able to speak to this server. Of the request,
 /// the errors name fields that are the server's own alone.
 struct JSONFields {
-  private var members: [String: JSONValue]
+  private let members: [String: JSONValue]
   /// The name of the object in the body, with a dot.
-  private var path = ""
+  private let path: String
+
+  init(_ members: [String: JSONValue], path: String = "") {
+    self.members = members
+    self.path = path
+  }
 
   init(_ body: ByteBuffer) throws(ProblemError) {
     guard case .object(let members)? = JSONValue(Array(body.readableBytesView)) else {
       throw .invalidRequest("The body is not the expected JSON object.")
     }
-    self.members = members
+    self.init(members)
   }
 
   func contains(_ name: String) -> Bool { members[name] != nil }
@@ -102,9 +107,7 @@ struct JSONFields {
 
   func object(_ name: String) throws(ProblemError) -> JSONFields {
     guard case .object(let members) = try value(name) else { throw wrongType(name) }
-    var fields = self
-    (fields.members, fields.path) = (members, "\(path)\(name).")
-    return fields
+    return JSONFields(members, path: "\(path)\(name).")
   }
 
   private func value(_ name: String) throws(ProblemError) -> JSONValue {

@@ -1,8 +1,8 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
-import ServiceLifecycle
 import Logging
+import ServiceLifecycle
 
 /// Does the jobs of one kind that wait in the store, several at a time. A job that it has claimed is another server's only after a
 /// while; so one is done twice only if a server dies, or cannot write, between doing it and noting that. One that fails stops no other.

@@ -1,7 +1,7 @@
 #if Server
+import Foundation
 public import HandstampCore
 public import HandstampRegistry
-import Foundation
 
 /// Delivers the server's mails.
 public protocol Mailer: Sendable {

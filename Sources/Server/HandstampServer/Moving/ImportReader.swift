@@ -1,7 +1,7 @@
 #if Server
+import Foundation
 public import HandstampCore
 import HandstampSupport
-import Foundation
 
 /// The systems whose exports can be read.
 public enum ImportFormat: String, Sendable, Hashable, CaseIterable {

@@ -1,8 +1,8 @@
 #if Server
 import HandstampCore
 import HandstampJOSE
-import HandstampSupport
 import HandstampRegistry
+import HandstampSupport
 
 /// The claims of an assertion whose signature was verified (RFC 7523 section 3).
 struct AssertionClaims: Sendable {

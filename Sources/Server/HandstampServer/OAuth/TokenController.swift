@@ -174,8 +174,7 @@ struct TokenController: Sendable {
     let scopes = try TokenScopeRequest(form, of: client, at: issuer)
     let outcome = try await call.registry.redeemDevice(
       presented.secret, client: client.id, try persistence(form), thumbprint: call.proof?.thumbprint, key: key,
-      now: now,
-      narrow: scopes.narrowed)
+      now: now, narrow: scopes.narrowed)
     return try await response(to: outcome, of: client, call, isPaced: isPaced)
   }
 

@@ -1,8 +1,8 @@
 #if Server
 public import HandstampCore
-import HandstampSupport
 import HandstampOAuth
 import HandstampRegistry
+import HandstampSupport
 
 /// A provider that users sign in with: any OpenID Connect issuer, or an OAuth server that says who a user is at another URL.
 public struct UpstreamProvider: Sendable, Hashable {

@@ -1,8 +1,8 @@
 #if Server
-public import Hummingbird
-public import NIOCore
 public import HandstampCore
 public import HandstampRegistry
+public import Hummingbird
+public import NIOCore
 import ServiceLifecycle
 
 /// A request context that can hold the session of a request. An app that adds the server's routes to its own router conforms
