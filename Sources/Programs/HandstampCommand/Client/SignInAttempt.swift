@@ -338,8 +338,10 @@ struct SignInAttempt: Sendable {
 
 /// `GET /v1/me`.
 struct WhoAmI: Decodable, Sendable {
-  var id: String
+  var id: AccountID
   var name: String
   var email: String?
+  var is_anonymous: Bool?
+  var session_id: SessionID?
 }
 #endif

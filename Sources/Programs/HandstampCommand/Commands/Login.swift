@@ -277,13 +277,6 @@ extension ListedAccount {
 
 /// A session made from an access token that was obtained elsewhere. It ends when the token expires.
 enum GivenToken {
-  private struct Person: Decodable {
-    var id: AccountID
-    var name: String
-    var is_anonymous: Bool?
-    var session_id: SessionID?
-  }
-
   /// Looks up the token's account at the server.
   static func grant(
     _ token: Secret, at server: ServerAddress, over transport: any Transport
@@ -302,7 +295,7 @@ enum GivenToken {
     case 401, 403: throw .refused(code: "invalid_token", detail: "the server rejected the token")
     default: throw .requestFailed(.server(.init(status: response.status)))
     }
-    guard let person = try? JSONDecoder().decode(Person.self, from: Data(response.body)) else {
+    guard let person = try? JSONDecoder().decode(WhoAmI.self, from: Data(response.body)) else {
       throw .invalidResponse("the response does not name the token's account")
     }
     return TokenResponse(
