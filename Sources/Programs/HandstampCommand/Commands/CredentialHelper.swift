@@ -3,7 +3,6 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 struct CredentialHelper: SessionCommand {

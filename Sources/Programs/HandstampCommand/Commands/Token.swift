@@ -2,7 +2,6 @@
 import ArgumentParser
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 struct Token: SessionCommand {

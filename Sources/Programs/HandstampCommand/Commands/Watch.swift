@@ -1,6 +1,5 @@
 #if Command
 import ArgumentParser
-import Foundation
 import Handstamp
 import HandstampCommandLine
 

@@ -1,7 +1,6 @@
 #if Command
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampOAuth
 import HandstampSupport
 import HandstampTransports

@@ -1,7 +1,6 @@
 #if Command
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampSupport
 
 /// The session of a bridge with its remote server: the header fields that every request has, and the messages that

@@ -1,5 +1,4 @@
 #if Command
-import HandstampCore
 import HandstampCommandLine
 import HandstampSupport
 import HandstampTransports

@@ -7,7 +7,6 @@ import Darwin
 import Foundation
 import Handstamp
 import HandstampCommandLine
-import HandstampCore
 import HandstampSupport
 
 /// Replaces this program with another one: same process, same files, same signals.

@@ -1,6 +1,4 @@
 #if Operator
-import HandstampCommandLine
-import HandstampCore
 import HandstampPostgres
 import HandstampRegistry
 import HandstampSQLite
