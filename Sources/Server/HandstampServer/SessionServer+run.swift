@@ -107,7 +107,7 @@ extension SessionServer {
     let listener = try Listener(
       on: addresses, options: options, promptPaths: prompt, count: { [metrics] in metrics.add($1, to: $0) },
       logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
-    try requireEncryption(on: addresses)
+    try configuration.requireEncryption(on: addresses)
     lasting.identity.withLock { $0 = listener.identity }
     lasting.addresses.withLock { $0 = addresses }
     // Services shut down last to first: the streams end before the server waits for its connections.
@@ -119,15 +119,6 @@ extension SessionServer {
     return ServiceGroup(configuration: group)
   }
 
-  /// - Throws: ``ListenError/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
-  package func requireEncryption(on addresses: [ListeningAddress]) throws(ListenError) {
-    let options = configuration.listener
-    guard options.tls == nil, !options.allowsCleartext, configuration.trustedProxies.ranges.isEmpty,
-      let open = addresses.first(where: { !$0.isLocal })
-    else { return }
-    throw .cleartext(open)
-  }
-
   private typealias Respond = @Sendable (Request, any Channel) async throws -> Response
 
   /// Responds with the settings in use.
@@ -137,6 +128,16 @@ extension SessionServer {
       let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
       return try await (reloaded.withLock { $0?.responder } ?? first).respond(to: request, context: context)
     }
+  }
+}
+
+extension ServerConfiguration {
+  /// - Throws: ``ListenError/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
+  package func requireEncryption(on addresses: [ListeningAddress]) throws(ListenError) {
+    guard listener.tls == nil, !listener.allowsCleartext, trustedProxies.ranges.isEmpty,
+      let open = addresses.first(where: { !$0.isLocal })
+    else { return }
+    throw .cleartext(open)
   }
 }
 

@@ -296,8 +296,8 @@ extension SessionServer {
     configuration.now = running.now
     configuration.uptime = running.uptime
     configuration.boot = running.boot
+    try configuration.requireEncryption(on: lasting.addresses.withLock { $0 })
     let server = try await SessionServer(configuration, registry, keys, mailer, apple, lasting, continuing: current)
-    try server.requireEncryption(on: lasting.addresses.withLock { $0 })
     let responder = server.responder
     reloaded.withLock { $0 = (server, responder) }
   }

@@ -29,8 +29,8 @@ public struct JSONBackend: CredentialBackend {
   private let transport: any Transport
   private let read: @Sendable (_ body: Data, _ served: Date?) throws -> TokenResponse?
 
-  /// Creates a backend that finds the tokens by their places in the response. A place is a path of member names, such as
-  /// `data.access_token`.
+  /// Creates a backend that finds the tokens by their places in the response. A place is a path of at most 16 member names,
+  /// such as `data.access_token`.
   ///
   /// - Parameters:
   ///   - url: the server's URL, to which the paths are appended.

@@ -49,8 +49,8 @@ package enum ResourceLimits {
     #endif
   }
 
-  /// Has all threads allocate from one arena, for a program that ends before its threads get in each other's way: an arena of its own
-  /// costs each thread system calls. Call this before the first thread is created.
+  /// Has all threads allocate from one arena, for a program whose threads allocate little: an arena of its own costs each thread system
+  /// calls. Call this before the first thread is created.
   package static func shareArena() {
     #if canImport(Glibc)
     typealias SetOption = @convention(c) (CInt, CInt) -> CInt

@@ -303,10 +303,16 @@ struct ServeSettings: Sendable {
   func apply(to server: SessionServer, store: any ServerStore, keys: ServerKeys) async throws {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try signingKeys(logger: server.configuration.logger)
-    try await ServeSettings.explained {
-      try await server.reload(
-        configuration(logger: server.configuration.logger), registry: registry, keys: signing, mailer: mailer,
-        apple: apple)
+    do {
+      try await ServeSettings.explained {
+        try await server.reload(
+          configuration(logger: server.configuration.logger), registry: registry, keys: signing, mailer: mailer,
+          apple: apple)
+      }
+    } catch let fault as ListenError {
+      var refusal = refusal(fault)
+      refusal.hint += "; a certificate, as all that the listener has, needs a restart"
+      throw refusal
     }
   }
 

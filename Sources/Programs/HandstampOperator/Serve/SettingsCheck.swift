@@ -33,7 +33,7 @@ struct SettingsCheck {
     }
     if ListeningAddress.inherited(by: getpid(), environment: ProcessInfo.processInfo.environment).isEmpty {
       do throws(ListenError) {
-        try server.requireEncryption(on: [.host(settings.host, port: settings.port)])
+        try server.configuration.requireEncryption(on: [.host(settings.host, port: settings.port)])
       } catch { throw settings.refusal(error) }
     }
     for warning in settings.warnings + (await clientWarnings(of: server)) { Terminal.say("warning: \(warning)") }
