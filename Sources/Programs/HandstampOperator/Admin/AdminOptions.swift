@@ -20,6 +20,7 @@ struct AdminOptions: ParsableArguments {
     guard let path = data ?? environment[ServeSettings.prefix + "DATA"], !path.isEmpty else {
       throw CommandError(.usage, "missing data folder", hint: "add --data DIR, the data folder of the server")
     }
+    try AdminFolder.requireChosen(path)
     let values = SettingValues<ServeSettings>(environment: environment)
     let keys = try values.keys()
     let address = database ?? values["database"]?.text
@@ -103,6 +104,17 @@ struct AdminFolder {
       giveFilesToOwner()
     }
     return try await body(AdminStore(store: store, keys: keys))
+  }
+
+  /// As root, refuses another user's folder where everyone can make one, such as below /tmp: its owner would be given what root writes there.
+  static func requireChosen(_ path: String) throws(CommandError) {
+    let place = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    guard geteuid() == 0, let folder = FileFacts(place.path), folder.owner != 0,
+      let above = FileFacts(place.deletingLastPathComponent().path), above.mode & 0o002 != 0
+    else { return }
+    throw CommandError(
+      .failure, "\(path.onOneLine) belongs to \(folder.ownerName), and everyone can make folders beside it",
+      hint: "name a new folder in a place of root's, such as $(mktemp -d)")
   }
 
   /// Gives what root has created in another user's folder to that user. Otherwise the server could not open it.
