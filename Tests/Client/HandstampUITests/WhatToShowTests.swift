@@ -104,6 +104,20 @@ import Testing
       (#".refused(code: "wrong_credentials", detail: nil)"#, .refused(code: "wrong_credentials", detail: nil)),
       (#".status(401, Problem(code: "wrong_credentials"))"#, .status(401, Problem(code: "wrong_credentials")))),
     Row(
+      "a second factor is asked for",
+      (
+        #".refused(code: "second_factor_required", detail: nil)"#,
+        .refused(code: "second_factor_required", detail: nil)
+      ),
+      (
+        #".status(401, Problem(code: "second_factor_required"))"#,
+        .status(401, Problem(code: "second_factor_required"))
+      )),
+    Row(
+      "a wrong code of the app",
+      (#".refused(code: "second_factor_wrong", detail: nil)"#, .refused(code: "second_factor_wrong", detail: nil)),
+      (#".status(401, Problem(code: "second_factor_wrong"))"#, .status(401, Problem(code: "second_factor_wrong")))),
+    Row(
       "the address has an account",
       (#".refused(code: "email_taken", detail: nil)"#, .refused(code: "email_taken", detail: nil)),
       (#".status(409, Problem(code: "email_taken"))"#, .status(409, Problem(code: "email_taken")))),
