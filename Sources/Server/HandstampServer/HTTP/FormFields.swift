@@ -5,7 +5,7 @@ import HandstampSupport
 /// The fields of a form (`application/x-www-form-urlencoded`), as required by OAuth.
 struct FormFields: CustomReflectable {
   /// Passwords, codes and tokens are among the values.
-  var customMirror: Mirror { Mirror(self, children: ["names": fields.map(\.name)]) }
+  var customMirror: Mirror { Mirror(self, children: ["names": fields.map(\.name)], displayStyle: .struct) }
   private var fields: [(name: String, value: String)] = []
 
   /// Parses a whole body. A parameter without a value counts as missing (RFC 6749 section 3.2).
