@@ -20,6 +20,7 @@ public struct stat {
   public var st_nlink: UInt16 = 0
   public var st_ino: UInt64 = 0
   public var st_uid: UInt32 = 0
+  public var st_gid: UInt32 = 0
   public var st_mtimespec = timespec()
   public var st_ctimespec = timespec()
   public var st_size: Int64 = 0

@@ -1,12 +1,20 @@
 #if Command
 package import Foundation
 
+#if canImport(Darwin)
+import Darwin
+private typealias Status = Darwin.stat
+#else
+import Glibc
+private typealias Status = Glibc.stat
+#endif
+
 /// Facts about a file, read without opening it.
 package struct FileFacts: Sendable, Hashable {
-  package var isFolder: Bool { kind == S_IFDIR }
-  package var isRegular: Bool { kind == S_IFREG }
-  package var isSocket: Bool { kind == S_IFSOCK }
-  private var kind: mode_t
+  package var isFolder: Bool { kind == 0o040_000 }
+  package var isRegular: Bool { kind == 0o100_000 }
+  package var isSocket: Bool { kind == 0o140_000 }
+  private var kind: UInt32
   /// The permission bits.
   package var mode: Int
   package var owner: uid_t
@@ -18,20 +26,20 @@ package struct FileFacts: Sendable, Hashable {
   ///
   /// `FileManager` looks up the names of owner and group as well, in some thirty system calls.
   package init?(_ path: String) {
-    var status = stat()
+    var status = Status()
     guard fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
     self.init(status)
   }
 
   package init?(descriptor: Int32) {
-    var status = stat()
+    var status = Status()
     guard fstat(descriptor, &status) == 0 else { return nil }
     self.init(status)
   }
 
-  private init(_ status: stat) {
-    kind = status.st_mode & S_IFMT
-    mode = Int(status.st_mode & ~S_IFMT)
+  private init(_ status: Status) {
+    kind = UInt32(status.st_mode) & 0o170_000
+    mode = Int(status.st_mode) & 0o7777
     owner = status.st_uid
     group = status.st_gid
     size = Int(status.st_size)
