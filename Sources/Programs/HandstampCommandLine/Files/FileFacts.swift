@@ -9,7 +9,7 @@ import Glibc
 private typealias Status = Glibc.stat
 #endif
 
-/// Facts about a file, read without opening it.
+/// Facts about a file, whether it is open or not.
 package struct FileFacts: Sendable, Hashable {
   package var isFolder: Bool { kind == 0o040_000 }
   package var isRegular: Bool { kind == 0o100_000 }

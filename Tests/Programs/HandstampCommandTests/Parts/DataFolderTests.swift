@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampOperator
 
 @Suite(.timeLimit(.minutes(10))) struct `The data folder that root names` {
-  /// What root writes into a user's folder is given to that user, the keys of a restored backup included.
+  /// Files that root writes into a user's folder are given to that user, the keys of a restored backup included.
   @Test(
     .enabled(if: geteuid() == 0),
     arguments: [(0o1777, 65_534, true), (0o755, 65_534, false), (0o1777, 0, false)] as [(Int, UInt32, Bool)])

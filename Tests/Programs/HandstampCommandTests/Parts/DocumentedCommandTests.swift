@@ -139,7 +139,7 @@ private struct DocumentedCall {
     return words + [word].compactMap(\.self)
   }
 
-  /// What the program says of it, if it does not take it.
+  /// The refusal of the program, if it does not take the call.
   var refusal: String? {
     // A placeholder stands for a value, and for a number as well.
     let words = words.map { $0.contains(#/^[A-Z][A-Z_-]*$/#) ? "1" : $0 }
