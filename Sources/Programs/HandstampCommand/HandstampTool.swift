@@ -60,7 +60,7 @@ struct HandstampTool: AsyncParsableCommand {
 package func runHandstamp() async {
   ResourceLimits.shareArena()
   await CommandProgram.run(
-    HandstampTool.self,
+    HandstampTool.self, bare: ["token": Token.printCurrent],
     check: { arguments throws(CommandError) in
       if arguments.isVerbose { Verbosity.turnOn() }
       try OperatorsCommand.refuse(arguments.words)

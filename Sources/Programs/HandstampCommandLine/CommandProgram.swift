@@ -19,12 +19,14 @@ package enum CommandProgram {
   /// Runs the command of `root` that the program's arguments name, and exits with the matching code if it fails.
   ///
   /// - Parameters:
+  ///   - bare: What a command does without arguments, by its name. It is not parsed, which takes as long as all that `handstamp token` does.
   ///   - check: Throws the refusal of arguments that are not to be parsed.
   ///   - begin: Called when they are parsed, before the command runs.
   ///   - explain: Returns the refusal with the hint that fits this machine.
   ///   - conclude: Called before the program ends, whether it failed or not.
   package static func run<Root: AsyncParsableCommand>(
-    _ root: Root.Type, check: (ProgramArguments) throws(CommandError) -> Void,
+    _ root: Root.Type, bare: [String: () async throws -> Void] = [:],
+    check: (ProgramArguments) throws(CommandError) -> Void,
     begin: (ProgramArguments) throws(CommandError) -> Void = { _ in },
     explain: (CommandError) async -> CommandError = { $0 }, conclude: () -> Void = {}
   ) async {
@@ -34,13 +36,18 @@ package enum CommandProgram {
     do {
       try ResourceLimits.arrange()
       try check(arguments)
-      try NamedCommand(in: arguments.words, of: root).check()
-      var command = try await root.asyncParseAsRoot(arguments.words)
-      try begin(arguments)
-      if var command = command as? any AsyncParsableCommand {
-        try await command.run()
+      if let perform = bare[arguments.words.joined(separator: " ")] {
+        try begin(arguments)
+        try await perform()
       } else {
-        try command.run()
+        try NamedCommand(in: arguments.words, of: root).check()
+        var command = try await root.asyncParseAsRoot(arguments.words)
+        try begin(arguments)
+        if var command = command as? any AsyncParsableCommand {
+          try await command.run()
+        } else {
+          try command.run()
+        }
       }
       if let refusal = Terminal.outputFailure { throw refusal }
       conclude()

@@ -294,7 +294,8 @@ extension SessionManager {
 
 /// Passes the installation's push token on to the server of one session manager, for each of its sessions once.
 @MainActor package final class PushDelivery {
-  package var tokens = PushTokens.standard
+  /// The user defaults are first read for a backend that takes push tokens: on Linux they cost a command's start a fortieth.
+  package lazy var tokens = PushTokens.standard
   private let controller: SessionController
   private let backend: (any AccountBackend)?
   /// The token that the server has, and for which session.

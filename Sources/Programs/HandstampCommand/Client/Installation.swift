@@ -9,14 +9,7 @@ protocol SessionCommand: AsyncParsableCommand {
 }
 
 extension SessionCommand {
-  func run() async throws {
-    let installation = Installation()
-    do { try await perform(in: installation) } catch {
-      await installation.conclude()
-      throw error
-    }
-    await installation.conclude()
-  }
+  func run() async throws { try await Installation.use(perform) }
 }
 
 /// The accounts of this device, for one command: their list is read once, when it is first needed, and the session of the
@@ -24,6 +17,16 @@ extension SessionCommand {
 @MainActor final class Installation {
   private var read: KnownAccounts?
   private var client: AccountClient?
+
+  /// Concludes after `body`, whatever its outcome.
+  nonisolated static func use(_ body: (Installation) async throws -> Void) async throws {
+    let installation = Installation()
+    do { try await body(installation) } catch {
+      await installation.conclude()
+      throw error
+    }
+    await installation.conclude()
+  }
 
   /// Returns the list of accounts, as this command first read it.
   func knownAccounts() async throws(CommandError) -> KnownAccounts {
@@ -35,11 +38,12 @@ extension SessionCommand {
 
   /// Opens the session of the named account, else of the active one.
   func client(
-    _ options: AccountOptions, isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
+    _ options: AccountOptions? = nil, isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
   ) async throws(CommandError) -> AccountClient {
     let known = try await knownAccounts()
+    let named = options?.named ?? EnvironmentAccount.current
     let client = try AccountClient(
-      home: known.home, account: known.account(options.named), named: options.account, isShortLived: isShortLived,
+      home: known.home, account: known.account(named), named: options?.account, isShortLived: isShortLived,
       minimumAge: minimumAge)
     self.client = client
     return client

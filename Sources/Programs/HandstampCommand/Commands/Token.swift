@@ -99,6 +99,15 @@ struct Token: SessionCommand {
     show(try await client.handedToken(lasting: minValidity.duration, withEnd: output.json))
   }
 
+  /// `handstamp token` without options: prints the token of ``HandedToken/current(account:lasting:)``, else of the active account.
+  static func printCurrent() async throws {
+    try await Installation.use { installation in
+      var given = try await HandedToken.current()
+      if given == nil { given = try await installation.client().handedToken(lasting: .zero, withEnd: false) }
+      given?.secret.withExposed { Terminal.out($0) }
+    }
+  }
+
   /// Prints the fields of one request, valid for that request only.
   private func prove(_ url: String, _ target: TokenTarget?, in installation: Installation) async throws(CommandError) {
     guard target == nil, !isIDToken, !output.json, try machine.machine(instead: account, for: nil) == nil else {
