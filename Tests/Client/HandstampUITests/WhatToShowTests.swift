@@ -33,7 +33,7 @@ import Testing
       "no response in time", (".requestFailed(.network(.timedOut))", .requestFailed(.network(.timedOut))),
       (".network(.timedOut)", .network(.timedOut))),
     Row(
-      "the server asks for a wait",
+      "the server asks for a wait, also with 429 after too many attempts",
       (
         ".requestFailed(.server(.init(status: 503)), retryAfter: .seconds(7))",
         .requestFailed(.server(.init(status: 503)), retryAfter: .seconds(7))
