@@ -153,14 +153,22 @@ public final class PasswordPool: Sendable {
         return true
       }
       // Neither a Dispatch queue nor a task: they share their threads with all other requests.
-      if startsThread { Thread.detachNewThread { self.run(job) } }
+      if startsThread {
+        let thread = Thread { self.run(job) }
+        // Threads serving requests go first when cores are scarce.
+        thread.qualityOfService = .utility
+        thread.start()
+      }
     }
     return try result.get()
   }
 
   /// Runs one job, then the waiting ones: three preferred ones for one of the others, each kind oldest first.
   private func run(_ first: @Sendable () -> Void) {
-    PasswordPool.yieldToOthers()
+    #if os(Linux)
+    // Where this value is per thread, and Foundation has no quality of service.
+    setpriority(numericCast(PRIO_PROCESS.rawValue), 0, 10)
+    #endif
     first()
     while let next = next() { next() }
   }
@@ -171,16 +179,6 @@ public final class PasswordPool: Sendable {
       if next == nil { line.running -= 1 }
       return next
     }
-  }
-
-  /// Lowers this thread's priority, so that threads serving requests go first when cores are scarce.
-  private static func yieldToOthers() {
-    #if os(Linux)
-    // On Linux this value is per thread.
-    setpriority(numericCast(PRIO_PROCESS.rawValue), 0, 10)
-    #else
-    Thread.current.qualityOfService = .utility
-    #endif
   }
 }
 extension Secret {
