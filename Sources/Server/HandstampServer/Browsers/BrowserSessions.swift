@@ -55,7 +55,7 @@ struct BrowserSessions: Sendable {
       web: web?.isRecovering == true ? nil : web, recovering: web?.isRecovering == true ? web : nil, session: session,
       providerOfEnd: provider,
       device: request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn(),
-      name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
+      userAgent: request.headers[.userAgent] ?? "",
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil,
       saidByScript: persistence,
       wasBorrowed: web?.row.isBorrowed == true || request.cookie(ResponseCookie.borrowed) != nil,

@@ -19,8 +19,7 @@ struct BrowserRequest: Sendable {
   var providerOfEnd: String?
   /// The cookie that recognizes this browser at its next sign-in; a new one if the request had none.
   var device: String
-  /// The browser's name for itself, such as "Firefox on Linux".
-  var name: String
+  var userAgent: String
   /// The cookie that forms are tied to; a new one if the request had none.
   var formCookie: String
   var isFormCookieNew: Bool
@@ -38,6 +37,9 @@ struct BrowserRequest: Sendable {
   var form: FormFields?
 
   var pages: PageWriter { errors.pages }
+
+  /// The browser's name for itself, such as "Firefox on Linux".
+  var name: String { BrowserName(userAgent: userAgent).text }
 
   /// The browser as a device of an account. A borrowed one is another device at each sign-in, so that no account knows it afterwards.
   var browser: DeviceInfo {

@@ -1,6 +1,6 @@
 #if Server
-import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// Writes times in the words of a language.
 struct PageDates: Sendable {
@@ -35,27 +35,22 @@ struct PageDates: Sendable {
   func minute(_ time: UnixTime) -> PageValue { value(time, text("date.minute", time)) }
 
   /// "24 November 2026, 14:05:09 UTC".
-  func second(_ time: UnixTime) -> PageValue {
-    value(time, text("date.minute", time, clock: "%d:%02d:%02d UTC"))
-  }
+  func second(_ time: UnixTime) -> PageValue { value(time, text("date.minute", time, hasSeconds: true)) }
 
   private func value(_ time: UnixTime, _ text: String) -> PageValue {
     .object(["iso": .text(time.description), "text": .text(text)])
   }
 
-  private func text(_ key: String, _ time: UnixTime, clock format: String = "%d:%02d UTC") -> String {
-    var calendar = Calendar(identifier: .gregorian)
-    calendar.timeZone = .gmt
-    let parts = calendar.dateComponents(
-      [.year, .month, .day, .hour, .minute, .second], from: Date(timeIntervalSince1970: Double(time.seconds)))
-    let month = pages.text(PageText("date.month_\(parts.month ?? 1)"), in: language)
-    let clock = String(format: format, parts.hour ?? 0, parts.minute ?? 0, parts.second ?? 0)
+  private func text(_ key: String, _ time: UnixTime, hasSeconds: Bool = false) -> String {
+    let civil = CivilTime(secondsSince1970: time.seconds)
+    let month = pages.text(PageText("date.month_\(civil.date.month)"), in: language)
+    let clock = civil.clock.prefix(hasSeconds ? 8 : 5)
     return pages.text(
       PageText(
         key,
         [
-          "day": .text(String(parts.day ?? 0)), "month": .text(month), "year": .text(String(parts.year ?? 0)),
-          "time": .text(clock),
+          "day": .text(String(civil.date.day)), "month": .text(month), "year": .text(String(civil.date.year)),
+          "time": .text((clock.first == "0" ? clock.dropFirst() : clock) + " UTC"),
         ]), in: language)
   }
 }

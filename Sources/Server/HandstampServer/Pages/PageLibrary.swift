@@ -14,6 +14,8 @@ package struct PageLibrary: Sendable {
     let pages: MustacheLibrary
     /// The same texts, for values of a context: without escapes, which the template makes.
     let texts: MustacheLibrary
+    /// Those of the texts that have no tags.
+    var plain: [String: String] = [:]
   }
 
   private let byCode: [String: Language]
@@ -76,7 +78,9 @@ package struct PageLibrary: Sendable {
           plain[key] = try PageLibrary.parsed("{{% CONTENT_TYPE:TEXT}}" + text, of: place)
         }
       }
-      byCode[code] = Language(pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain))
+      byCode[code] = Language(
+        pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain),
+        plain: all.filter { !$0.value.contains("{{") })
     }
     if defects.isEmpty, !own.isEmpty { defects = PageLibrary.silentDefects(of: own, among: files) }
     guard defects.isEmpty else { throw DescribedError(defects.joined(separator: "; ")) }
@@ -86,10 +90,10 @@ package struct PageLibrary: Sendable {
 
   /// Returns a whole page.
   package func page(_ name: String, _ context: PageContext, in language: String) -> String {
-    var rendered = context.rendered
+    var context = context
     let pages = library(language).pages
-    rendered["content"] = pages.render(rendered, withTemplate: name) ?? ""
-    return pages.render(rendered, withTemplate: "layout") ?? ""
+    context["content"] = .text(pages.render(context.rendered, withTemplate: name) ?? "")
+    return pages.render(context.rendered, withTemplate: "layout") ?? ""
   }
 
   /// Returns one template without the layout.
@@ -98,8 +102,9 @@ package struct PageLibrary: Sendable {
   }
 
   /// Returns a text without escapes, for a value of a context; `nil` if there is none with that key.
-  package func text(_ key: String, _ values: PageContext = [:], in language: String) -> String? {
-    library(language).texts.render(values.rendered, withTemplate: key)
+  package func text(_ key: String, _ values: @autoclosure () -> PageContext = [:], in language: String) -> String? {
+    let language = library(language)
+    return language.plain[key] ?? language.texts.render(values().rendered, withTemplate: key)
   }
 
   /// Returns the name of a language in that language; of one that the pages do not have, the code.

@@ -1,4 +1,6 @@
 #if Server
+import Mustache
+
 /// The value of a name in a template.
 package enum PageValue: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
   /// Escaped by the template. An empty text counts as present; leave its name out instead.
@@ -10,10 +12,10 @@ package enum PageValue: Sendable, Hashable, ExpressibleByStringLiteral, Expressi
 
   package init(stringLiteral value: String) { self = .text(value) }
 
-  /// As the renderer takes it.
+  /// As the renderer takes it: types of this file, whose protocols it finds several times faster than those of texts and dictionaries.
   var rendered: Any {
     switch self {
-    case .text(let text): text
+    case .text(let text): RenderedText(renderText: text)
     case .flag: true
     case .list(let values): values.map(\.rendered)
     case .object(let context): context.rendered
@@ -43,7 +45,21 @@ package struct PageContext: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     return context
   }
 
-  var rendered: [String: Any] { values.mapValues(\.rendered) }
+  var rendered: any MustacheParent { RenderedContext(context: self) }
+}
+
+private struct RenderedContext: MustacheParent {
+  let context: PageContext
+
+  func child(named name: String) -> Any? { context[name]?.rendered }
+}
+
+private struct RenderedText: MustacheCustomRenderable, MustacheParent, MustacheTransformable {
+  let renderText: String
+  var isNull: Bool { false }
+
+  func child(named name: String) -> Any? { nil }
+  func transform(_ name: String) -> Any? { renderText.transform(name) }
 }
 
 extension PageValue {

@@ -65,6 +65,19 @@ import Testing
     #expect(library.text("consent.title", ["app": app], in: "en") == "Allow <b>&\"' to access your account?")
   }
 
+  @Test func `writes times without a zero that a reader would not say`() throws {
+    let pages = try PageWriter(PageSettings(), issuer: "https://id.example.org", mountPath: "")
+    for (seconds, hour) in [(0, "0:05"), (9 * 3600, "9:05"), (10 * 3600, "10:05")] {
+      let time = UnixTime(seconds: 1_795_478_709 + Int64(seconds))
+      for (language, day) in [("en", "24 November 2026"), ("de", "24. November 2026")] {
+        let dates = PageDates(pages: pages, language: language, now: time)
+        let values = [dates.day(time), dates.minute(time), dates.second(time)]
+        let texts = [day, "\(day), \(hour) UTC", "\(day), \(hour):09 UTC"]
+        #expect(values == texts.map { .object(["iso": .text(time.description), "text": .text($0)]) })
+      }
+    }
+  }
+
   @Test func `takes files of a folder in place of its own, and further languages`() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pages-\(UUID())").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
