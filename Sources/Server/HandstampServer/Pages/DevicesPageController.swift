@@ -15,6 +15,8 @@ struct DevicesPageController: Sendable {
   private static let longest = Duration.seconds(600)
   /// How many rows a phone shows at once.
   private static let screen = 4
+  /// How many rows, and sessions of a row, are shown unless a person asks for all: a browser takes seconds for thousands.
+  private static let most = 100
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/account/devices") { try await owners.withSignedInUser($0, $1) { try await show($0) } }
@@ -27,21 +29,30 @@ struct DevicesPageController: Sendable {
 
   private func show(_ call: AccountRequest, notice: PageNotice? = nil) async throws -> Response {
     var page = Page(name: "account_devices", title: "account_devices.title", notice: notice, section: .devices)
-    let devices = try await devices(call.user, call.visit)
+    // Before the list: the stream tells of all that comes later.
+    let newest = try await service.registry.lastEventID()
+    let (devices, isWhole) = try await devices(call.user, call.visit)
+    let (path, all) = (call.visit.pages.base + "/account/devices", "?all=yes")
     page.context = [
-      "live": .text(call.visit.pages.base + "/account/devices/events"),
-      "fragment": .text(call.visit.pages.base + "/account/devices/list"), "devices": .list(devices),
+      "live": .text("\(path)/events?after=\(newest)"),
+      "fragment": .text(path + "/list" + (showsAll(call.visit) ? all : "")), "devices": .list(devices),
+      "more": isWhole ? nil : .text(path + all),
       "has_others": .flag(if: devices.count > 1), "is_long": .flag(if: devices.count > DevicesPageController.screen),
     ]
     return call.visit.show(page)
   }
 
-  private func devices(_ user: BrowserSession, _ visit: BrowserRequest) async throws -> [PageValue] {
+  private func showsAll(_ visit: BrowserRequest) -> Bool { visit.query?["all"] != nil }
+
+  private func devices(
+    _ user: BrowserSession, _ visit: BrowserRequest
+  ) async throws -> (rows: [PageValue], isWhole: Bool) {
+    let most = showsAll(visit) ? Int.max : DevicesPageController.most
     let dates = visit.dates(at: service.clock.now)
     let rows = try await service.registry.sessions(of: user.account.id, now: service.clock.now)
     // This browser comes first.
     let ordered = rows.filter { $0.id == user.row.id } + rows.filter { $0.id != user.row.id }
-    func shown(_ row: SessionRow) -> PageContext {
+    func facts(_ row: SessionRow) -> PageContext {
       [
         "id": .text(row.id.rawValue), "icon": .text(row.icon),
         "name": .text(visit.sessionName(row)),
@@ -49,21 +60,24 @@ struct DevicesPageController: Sendable {
         "signed_in": dates.relative(row.createdAt),
       ]
     }
-    return SessionGroup.groups(of: ordered, current: user.row.id).compactMap { group in
+    let groups = SessionGroup.groups(of: ordered, current: user.row.id)
+    let shown = groups.prefix(most).compactMap { group -> PageValue? in
       guard let first = group.rows.first else { return nil }
-      var device = shown(first)
+      var device = facts(first)
       device["key"] = .text(group.id(of: user.account.id))
       guard group.rows.count > 1 else { return .object(device) }
-      let words = group.rows.map { [dates.words($0.lastSeenAt), dates.words($0.createdAt)] }
+      let words = group.rows.prefix(most).map { [dates.words($0.lastSeenAt), dates.words($0.createdAt)] }
+      let counts = Dictionary(words.map { ($0, 1) }, uniquingKeysWith: +)
       let members = zip(group.rows, words).map { row, own -> PageValue in
-        var member = shown(row)
+        var member = facts(row)
         // Two that would read the same are told apart by the second.
-        if words.count(where: { $0 == own }) > 1 { member["signed_in"] = dates.second(row.createdAt) }
+        if counts[own] != 1 { member["signed_in"] = dates.second(row.createdAt) }
         return .object(member)
       }
       device["group"] = .object(["count": .text(String(group.rows.count)), "members": .list(members)])
       return .object(device)
     }
+    return (shown, groups.count <= most && groups.allSatisfy { $0.rows.count <= most })
   }
 
   /// The list alone, for the page's script.
@@ -71,7 +85,7 @@ struct DevicesPageController: Sendable {
     let visit = try await owners.browsers.visit(request, isSeen: false, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     var page = Page(name: "devices_list", title: "account_devices.title")
-    page.context["devices"] = .list(try await devices(user, visit))
+    page.context["devices"] = .list(try await devices(user, visit).rows)
     return visit.pages.fragment(page, to: visit.reader)
   }
 
@@ -83,7 +97,8 @@ struct DevicesPageController: Sendable {
     let session = AuthenticatedSession(
       account: user.account.id, id: user.row.id,
       tokenExpiresAt: service.clock.now.advanced(by: DevicesPageController.longest))
-    let last = request.headers[.lastEventID].flatMap { Int64($0) }.map { min(EventID(rawValue: max(0, $0)), newest) }
+    let after = request.headers[.lastEventID] ?? visit.query?["after"]
+    let last = after.flatMap { Int64($0) }.map { min(EventID(rawValue: max(0, $0)), newest) }
     let stream = EventStream(
       session: session, cursor: last ?? newest, longest: DevicesPageController.longest, heartbeat: heartbeat,
       registry: service.registry, place: try service.recorder.place(for: session, within: streams),

@@ -186,6 +186,8 @@ if (devices?.dataset.live) follow(devices);
 function follow(list) {
   const dot = document.querySelector(".live");
   const leave = () => location.assign(list.dataset.signIn);
+  // The first stream goes on from the page as it was written.
+  let isNew = true;
 
   function show(isOn) {
     dot.hidden = false;
@@ -203,7 +205,8 @@ function follow(list) {
     const stream = new EventSource(list.dataset.live);
     stream.addEventListener("open", () => {
       show(true);
-      refresh().catch(() => {});
+      if (!isNew) refresh().catch(() => {});
+      isNew = false;
     });
     for (const name of ["session-established", "session-revoked", "credential-change", "account-disabled", "account-purged"]) {
       stream.addEventListener(name, (event) => {

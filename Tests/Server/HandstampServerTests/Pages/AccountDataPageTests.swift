@@ -83,6 +83,27 @@ import Testing
     }
   }
 
+  @Test func `show a hundred devices, and all when asked to`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      test.clock.advance(by: .seconds(1))
+      let browser = try await Browser.signedIn(test)
+      let path = "/account/devices"
+      for number in 1...98 { _ = try await test.signIn(device: "d\(number)") }
+      let whole = try await browser.get(path)
+      #expect(whole.rows.count == 100 && !whole.text.contains("Show all"))
+      _ = try await test.signIn(device: "d99")
+      let short = try await browser.get(path)
+      #expect(short.rows.count == 100 && short.text.contains("href=\"\(path)?all=yes\">Show all"))
+      #expect(short.text.contains("data-fragment=\"\(path)/list\"") && short.row("phone") == nil, "seen longest ago")
+      let all = try await browser.get(path + "?all=yes")
+      #expect(all.rows.count == 101 && !all.text.contains("Show all"))
+      let list = path + "/list?all=yes"
+      #expect(all.text.contains("data-fragment=\"\(list)\""))
+      #expect(try await browser.get(list).rows.count == 101)
+    }
+  }
+
   /// Sign-ins with the browsers of a group, and what they have signed in, end together.
   @Test func `is told all that ends, before and after`() async throws {
     try await TestServer.runOpenID { test in
@@ -172,10 +193,15 @@ import Testing
       let events = "/account/devices/events"
       #expect(try await Browser(test.client.base).get(events).status == 401)
       #expect(try await Browser(test.client.base).get("/account/devices/list").status == 401)
-      #expect(try await browser.get("/account/devices").text.contains("data-live=\"\(events)\""))
+      let page = try await browser.get("/account/devices").text
+      let live = try #require(page.firstMatch(of: /data-live="([^"]+)"/)).output.1
+      #expect(live.hasPrefix(events + "?after="))
+      // Between the page and its stream.
+      _ = try await test.signIn(device: "tablet")
       let cookie = "\(ResponseCookie.session)=\(browser.cookies[ResponseCookie.session] ?? "")"
-      let stream = try await WireStream(test.client, path: events, headers: ["Cookie": cookie])
+      let stream = try await WireStream(test.client, path: String(live), headers: ["Cookie": cookie])
       #expect(try await stream.next()?.name == "verification")
+      #expect(try await stream.next()?.name == "session-established")
       let laptop = try await test.signIn(device: "laptop")
       #expect(try await stream.next()?.name == "session-established")
       let list = try await browser.get("/account/devices/list")
