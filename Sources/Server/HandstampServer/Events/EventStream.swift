@@ -39,7 +39,7 @@ struct EventStream: EventSource {
     for await _ in bell.bells {
       let rings = bell.take()
       if rings.contains(.news) {
-        while case let events = try await registry.events(after: last, of: session.account), let newest = events.last {
+        while case let events = try await events(after: last), let newest = events.last {
           for stored in events {
             try await writer.write(block(of: stored))
             metrics.update { $0.eventsSent += 1 }
@@ -51,6 +51,12 @@ struct EventStream: EventSource {
       if rings.contains(.over) { return }
       if rings == .heartbeat { try await writer.write(ByteBuffer(string: ": \n\n")) }
     }
+  }
+
+  /// Reads events in a task of its own: a task keeps the memory of its deepest call, here 32 KB, until it ends.
+  private func events(after last: EventID) async throws -> [StoredEvent] {
+    async let events = registry.events(after: last, of: session.account)
+    return try await events
   }
 
   private func block(of stored: StoredEvent) -> ByteBuffer {
