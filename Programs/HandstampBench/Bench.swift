@@ -24,6 +24,13 @@ struct Bench: AsyncParsableCommand {
   @Flag(help: .hidden) var hello = false
   @Flag(help: .hidden) var terms = false
 
+  @Option(help: ArgumentHelp("sessions that come back after an outage, all at once, while the server restarts", valueName: "count"))
+  var storm: Int?
+  @Option(help: ArgumentHelp("the program handstamp-server, for --storm", valueName: "path"))
+  var server = ".build/dist/out/handstamp-server"
+  @Flag(help: "for --storm: clients without rotation keys, at a server that serves no token twice") var strict = false
+  @Flag(help: .hidden) var stormPart = false
+
   enum Part: String, CaseIterable, ExpressibleByArgument {
     case tokens, waiters, observers, accounts, vault, command, server, flood, verifier
   }
@@ -31,8 +38,12 @@ struct Bench: AsyncParsableCommand {
   func run() async throws {
     if let memoryOfRevocations { return try await RevocationMemory.report(memoryOfRevocations) }
     if hello { return try await HelloLane.serve() }
+    if stormPart { return try StormClients.work() }
     let folder = try TemporaryFolder()
     defer { folder.remove() }
+    if let storm {
+      return try await Storm(sessions: storm, server: server, isStrict: strict).run(in: folder.path + "/storm")
+    }
     if terms { return try await Terms(folder: folder.path).write() }
     var report = Report(folder: folder.path)
     for part in Part.allCases where only.isEmpty || only.contains(part) {

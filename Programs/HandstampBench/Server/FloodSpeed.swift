@@ -122,7 +122,7 @@ private struct HealthLane: Lane {
 
 extension [Double] {
   /// Returns the value that this percentage of the values does not exceed.
-  fileprivate func percentile(_ percent: Int) -> Double {
+  func percentile(_ percent: Int) -> Double {
     let sorted = sorted()
     return sorted.isEmpty ? .nan : sorted[Swift.min(sorted.count - 1, sorted.count * percent / 100)]
   }

@@ -1,0 +1,181 @@
+#if Programs && os(Linux)
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+import HandstampSupport
+
+/// The first tries of very many sessions after an outage, while the server is killed and started again: how soon each has new tokens, and
+/// what it costs the server. Server and load have a core each.
+struct Storm {
+  var sessions: Int
+  /// The program `handstamp-server`.
+  var server: String
+  private let spread = 10.0
+  /// Whether the clients have no rotation keys.
+  var isStrict = false
+  /// Where the picture goes, if anywhere.
+  var picture: String?
+  private static let processes = 8
+
+  @concurrent func run(in folder: String) async throws {
+    let begun = try await begin(in: folder)
+    let server = try StormServer(server, in: folder, try flags(beside: folder))
+    try server.start()
+    defer { server.kill() }
+    // After its first work of its own.
+    try await Task.sleep(for: .seconds(3))
+    let idle = server.memory()
+    let clients = try (0..<Storm.processes).map { number in
+      let mine = stride(from: number, to: begun.count, by: Storm.processes).map { begun[$0] }
+      return try StormProcess(
+        StormClients.Orders(
+          port: server.port, number: number + 2, spread: spread, isStrict: isStrict, sessions: mine))
+    }
+    for each in clients { try each.awaitReady() }
+    let probe = HealthProbe(port: server.port)
+    let (start, before) = (Uptime.now + .milliseconds(500), server.seconds)
+    for each in clients { try each.begin(at: start) }
+    probe.start(every: .milliseconds(20))
+    Progress.say("storm")
+    try await Task.sleep(for: .seconds(0.5 + spread / 2))
+    server.kill()
+    let killed = Uptime.now - start
+    try server.start()
+    let back = Uptime.now - start
+    var result = StormResult()
+    for each in clients { result.add(try each.result()) }
+    let health = probe.end()
+    let cost = server.seconds - before
+    let peak = server.peak
+    try await Task.sleep(for: .seconds(2))
+    tell(result, health, ["killed at \(killed.inSeconds.figure) s, listening again at \(back.inSeconds.figure) s",
+      "server: \(cost.figure) s of processor time, \((cost / Double(sessions) * 1e6).figure) µs a session; load:"
+        + " \(result.processorTime.figure) s",
+      "memory: idle \(idle.figure) MB, peak \(peak.figure) MB (\((peak / idle).figure) ×), afterwards"
+        + " \(server.memory().figure) MB"])
+  }
+
+  private func flags(beside folder: String) throws -> [String] {
+    guard isStrict else { return [] }
+    let path = folder + ".clients.json"
+    let text = #"[{"id":"storm","flows":["code"],"redirectURIs":["https://127.0.0.1/"],"refreshOverlap":0}]"#
+    try text.write(toFile: path, atomically: true, encoding: .utf8)
+    return ["--clients", path]
+  }
+
+  // MARK: Before
+
+  /// Begins the sessions, by the server's own registry.
+  private func begin(in folder: String) async throws -> [StormClients.Orders.Begun] {
+    Progress.say("\(sessions) sessions")
+    let (store, keys) = try ServerFolder(path: folder).open()
+    let registry = Registry(store: store, mint: TokenMint(keys.master))
+    let numbers = Locked(0)
+    let begun = try await withThrowingTaskGroup(of: [StormClients.Orders.Begun].self) { group in
+      for _ in 0..<64 {
+        group.addTask {
+          var mine: [StormClients.Orders.Begun] = []
+          while true {
+            let number = numbers.withLock { number in
+              number += 1
+              return number
+            }
+            guard number <= sessions else { return mine }
+            mine.append(try await begin(number, in: registry, store))
+          }
+        }
+      }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    try store.close()
+    return begun
+  }
+
+  private func begin(
+    _ number: Int, in registry: Registry, _ store: some RegistryStore
+  ) async throws -> StormClients.Orders.Begun {
+    let account = try await registry.openAccount(email: nil, username: "", passwordHash: nil, now: .current)
+    let device = DeviceInfo(id: DeviceID("d\(number)"), name: "phone", platform: "iOS")
+    let new = try await registry.createSession(by: .password(of: account), SessionStart(device: device), now: .current)
+    if isStrict {
+      let row = SessionRow(
+        session: new.row.session, account: account.id, device: device, kind: .plain,
+        client: SessionClient(id: "storm", scope: ""), createdAt: new.row.createdAt, revision: new.row.revision)
+      try await store.write([.replaceSession(row, expecting: row.revision)], events: [])
+    }
+    let token = registry.mint.refreshToken(new.token).secret.withExposed { $0 }
+    return StormClients.Orders.Begun(id: new.row.id.rawValue, account: account.id.rawValue, token: token)
+  }
+
+  // MARK: After
+
+  private func tell(_ result: StormResult, _ health: (times: [Double], failed: Int), _ more: [String]) {
+    let waits = result.sessions.compactMap { session in
+      session.served.flatMap { served in session.first.map { served - $0 } }
+    }
+    let requests = result.sessions.map(\.requests)
+    let ends = Dictionary(grouping: result.sessions.compactMap(\.end)) { $0 }.mapValues(\.count)
+    let firsts = result.sessions.compactMap(\.first)
+    let (signedOut, repeats) = (ends.values.reduce(0, +), result.sessions.map(\.repeats))
+    let share = Double(requests.reduce(0, +)) / Double(sessions)
+    var lines: [String] = []
+    lines.append("\(sessions) sessions, \(isStrict ? "without" : "with") rotation keys; \(Machine.build) build")
+    lines.append("first tries from \(range(firsts)) s, at most \(result.lateness.figure) s later than planned")
+    lines.append("served \(waits.count), signed out \(signedOut) \(ends)")
+    lines.append("seconds from the first try: \(spreads(of: waits))")
+    lines.append("requests a session: \(share.figure), at most \(requests.max() ?? 0)")
+    lines.append("tokens presented again: \(repeats.reduce(0, +)), in \(repeats.count { $0 > 0 }) sessions")
+    lines.append("callers with an error: \(result.failedCallers)")
+    lines.append("Retry-After obeyed \(result.obeyed) times, not \(result.hasty) times")
+    lines.append("/health, ms: \(spreads(of: health.times)); \(health.times.count) answers, \(health.failed) without")
+    let kinds = result.counts.sorted { $0.key < $1.key }
+      .map { "\($0.key): \($0.value.reduce(0, +)) \($0.value.prefix(40).map(String.init).joined(separator: " "))" }
+    FileHandle.standardOutput.write(Data(((lines + more + kinds).joined(separator: "\n") + "\n").utf8))
+  }
+}
+
+private func range(_ values: [Double]) -> String {
+  "\((values.min() ?? 0).figure) to \((values.max() ?? 0).figure)"
+}
+
+private func spreads(of values: [Double]) -> String {
+  let (median, high, longest) = (values.percentile(50), values.percentile(99), values.max() ?? 0)
+  return "median \(median.figure), p99 \(high.figure), longest \(longest.figure)"
+}
+
+extension Duration {
+  fileprivate var inSeconds: Double { self / .seconds(1) }
+}
+
+/// A process with a part of the sessions: one process may not open as many files as there are sessions.
+private final class StormProcess {
+  private let process = Process()
+  private let (input, output) = (Pipe(), Pipe())
+
+  init(_ orders: StormClients.Orders) throws {
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/taskset")
+    process.arguments = ["-c", "1", "/proc/self/exe", "--storm-part"]
+    process.arguments?[2] = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    (process.standardInput, process.standardOutput) = (input, output)
+    try process.run()
+    try input.fileHandleForWriting.write(contentsOf: try JSONEncoder().encode(orders) + Data("\n".utf8))
+  }
+
+  func awaitReady() throws {
+    guard output.fileHandleForReading.availableData.starts(with: Data("ready".utf8)) else {
+      throw BenchError("a process of the storm ended")
+    }
+  }
+
+  func begin(at time: Duration) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data("\(Int64(time / .nanoseconds(1)))\n".utf8))
+  }
+
+  func result() throws -> StormResult {
+    let data = try output.fileHandleForReading.readToEnd() ?? Data()
+    return try JSONDecoder().decode(StormResult.self, from: data)
+  }
+}
+#endif
