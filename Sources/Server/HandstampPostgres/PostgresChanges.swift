@@ -192,6 +192,16 @@ extension PostgresStatement {
       try record.storedValues().map { PostgresValue($0) } + (revision.map { [.integer($0)] } ?? []))
   }
 
+  private static let replacement = """
+    UPDATE handstamp.session SET counter = $1, ring = $2, rotated_at = $3, last_seen_at = $4, absolute_expiry = $5,
+      idle_limit = $6, expiry = $7, dpop_thumbprint = $8, push_token = $9, authenticated_at = $10, device_id = $11,
+      device_name = $12, platform = $13, ended_at = $14, end_reason = $15, kind = $16, methods = $17,
+      requested_acr = $18, pending = $19, replaces = $20, oldest_cookie = $21, oldest_cookie_at = $22,
+      oldest_cookie_replaced = $23, revision = revision + 1
+    WHERE id = $24 AND account = $25 AND revision = $26
+    RETURNING \(LoggedEnd.columns)
+    """
+
   /// The one statement of a refresh. Returns the columns of ``LoggedEnd``.
   static func replacing(_ row: SessionRow, expecting: Int64) throws(RegistryStoreError) -> PostgresStatement {
     let changed: [PostgresValue] = [
@@ -205,16 +215,7 @@ extension PostgresStatement {
     ]
     let others = (row.storedPending + row.storedCookies).map { PostgresValue($0) }
     let key: [PostgresValue] = [.bytes(row.session.bytes), .text(row.account.rawValue), .integer(expecting)]
-    return PostgresStatement(
-      """
-      UPDATE handstamp.session SET counter = $1, ring = $2, rotated_at = $3, last_seen_at = $4, absolute_expiry = $5,
-        idle_limit = $6, expiry = $7, dpop_thumbprint = $8, push_token = $9, authenticated_at = $10, device_id = $11,
-        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, kind = $16, methods = $17,
-        requested_acr = $18, pending = $19, replaces = $20, oldest_cookie = $21, oldest_cookie_at = $22,
-        oldest_cookie_replaced = $23, revision = revision + 1
-      WHERE id = $24 AND account = $25 AND revision = $26
-      RETURNING \(LoggedEnd.columns)
-      """, changed + others + key)
+    return PostgresStatement(replacement, changed + others + key)
   }
 
   static func ending(_ session: SessionBytes, _ end: SessionEnd) -> PostgresStatement {

@@ -27,27 +27,39 @@ extension StoredQuery {
 /// A parameter. Its type is known even if it is null.
 struct PostgresValue: Sendable {
   let type: UInt32
-  /// In binary format; of an array as text. `nil` is null.
-  let bytes: [UInt8]?
+  private let content: ColumnValue
+  /// An array is sent as text.
   var isBinary: Bool { type != TypeID.byteArrays }
 
   static func integer(_ number: Int64?) -> PostgresValue {
-    PostgresValue(
-      type: TypeID.integer, bytes: number.map { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } })
+    PostgresValue(type: TypeID.integer, content: number.map { .integer($0) } ?? .null)
   }
   static func text(_ text: String?) -> PostgresValue {
-    PostgresValue(type: TypeID.text, bytes: text.map { Array($0.utf8) })
+    PostgresValue(type: TypeID.text, content: text.map { .text($0) } ?? .null)
   }
-  static func bytes(_ bytes: [UInt8]?) -> PostgresValue { PostgresValue(type: TypeID.bytes, bytes: bytes) }
+  static func bytes(_ bytes: [UInt8]?) -> PostgresValue {
+    PostgresValue(type: TypeID.bytes, content: bytes.map { .bytes($0) } ?? .null)
+  }
 
   static func list(_ values: some Sequence<[UInt8]>) -> PostgresValue {
     let items = values.map { "\"\\\\x\(Hexadecimal.text($0))\"" }
-    return PostgresValue(type: TypeID.byteArrays, bytes: Array("{\(items.joined(separator: ","))}".utf8))
+    return PostgresValue(type: TypeID.byteArrays, content: .text("{\(items.joined(separator: ","))}"))
   }
 
-  private init(type: UInt32, bytes: [UInt8]?) {
+  private init(type: UInt32, content: ColumnValue) {
     self.type = type
-    self.bytes = bytes
+    self.content = content
+  }
+
+  /// Appends the value as it is sent. Returns `false` for a null.
+  func append(to bytes: inout [UInt8]) -> Bool {
+    switch content {
+    case .null: return false
+    case .integer(let number): withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    case .text(let text): bytes.append(contentsOf: text.utf8)
+    case .bytes(let own): bytes.append(contentsOf: own)
+    }
+    return true
   }
 
   init(_ value: StoredValue) {
@@ -61,7 +73,7 @@ struct PostgresValue: Sendable {
   /// A value of a row that is copied. The server finds out the type of a null.
   init(_ value: ColumnValue) {
     switch value {
-    case .null: self.init(type: 0, bytes: nil)
+    case .null: self.init(type: 0, content: .null)
     case .integer(let number): self = .integer(number)
     case .text(let text): self = .text(text)
     case .bytes(let bytes): self = .bytes(bytes)

@@ -24,18 +24,22 @@ struct PostgresWire {
     let values = statement.values
     let count = Int32(values.count)
     // All values in one piece of memory, each followed by a null.
-    var bytes: [CChar] = []
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(values.count * 32)
     var starts: [Int?] = []
-    for value in values {
-      starts.append(value.bytes == nil ? nil : bytes.count)
-      guard let own = value.bytes else { continue }
-      bytes.append(contentsOf: own.lazy.map { CChar(bitPattern: $0) })
+    starts.reserveCapacity(values.count)
+    let lengths = values.map { value in
+      let start = bytes.count
+      let isThere = value.append(to: &bytes)
+      starts.append(isThere ? start : nil)
+      let length = Int32(bytes.count - start)
       bytes.append(0)
+      return length
     }
-    let lengths = values.map { Int32($0.bytes?.count ?? 0) }
     let formats = values.map { $0.isBinary ? 1 : 0 as Int32 }
-    let sent = bytes.withUnsafeBufferPointer { memory in
-      let pointers = starts.map { start in start.flatMap { offset in memory.baseAddress.map { $0 + offset } } }
+    let sent = bytes.withUnsafeBytes { memory in
+      let first = memory.assumingMemoryBound(to: CChar.self).baseAddress
+      let pointers = starts.map { start in start.flatMap { offset in first.map { $0 + offset } } }
       guard let name else {
         return pq.sendQueryParams(
           connection, statement.sql, count, values.map(\.type), pointers, lengths, formats, 1)

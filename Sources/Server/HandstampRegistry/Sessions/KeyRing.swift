@@ -52,13 +52,20 @@ public struct KeyRing: Sendable, Hashable {
   /// | 1 | drawn | keyed |
   /// | 2 | – | drawn |
   public func bytes(in kind: SessionKind) -> [UInt8] {
-    entries.flatMap { entry in
-      switch entry {
-      case .keyed(let mark): [1] + bigEndian(mark.rawValue)
-      case .drawn(let mark): [KeyRing.drawnTag(in: kind)] + bigEndian(mark.rawValue)
-      case .unknown: [UInt8](repeating: 0, count: 9)
-      }
+    // One array, and none for each entry: this runs on every refresh.
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(9 * entries.count)
+    for entry in entries {
+      let tag: UInt8 =
+        switch entry {
+        case .keyed: 1
+        case .drawn: KeyRing.drawnTag(in: kind)
+        case .unknown: 0
+        }
+      bytes.append(tag)
+      withUnsafeBytes(of: (entry.mark?.rawValue ?? 0).bigEndian) { bytes.append(contentsOf: $0) }
     }
+    return bytes
   }
 
   private static func drawnTag(in kind: SessionKind) -> UInt8 { kind == .plain ? 1 : 2 }
