@@ -29,6 +29,7 @@ struct Bench: AsyncParsableCommand {
   @Option(help: ArgumentHelp("the program handstamp-server, for --storm", valueName: "path"))
   var server = ".build/dist/out/handstamp-server"
   @Flag(help: "for --storm: clients without rotation keys, at a server that serves no token twice") var strict = false
+  @Option(help: ArgumentHelp("where --storm draws its picture", valueName: "path")) var picture: String?
   @Flag(help: .hidden) var stormPart = false
 
   enum Part: String, CaseIterable, ExpressibleByArgument {
@@ -42,7 +43,8 @@ struct Bench: AsyncParsableCommand {
     let folder = try TemporaryFolder()
     defer { folder.remove() }
     if let storm {
-      return try await Storm(sessions: storm, server: server, isStrict: strict).run(in: folder.path + "/storm")
+      return try await Storm(sessions: storm, server: server, isStrict: strict, picture: picture)
+        .run(in: folder.path + "/storm")
     }
     if terms { return try await Terms(folder: folder.path).write() }
     var report = Report(folder: folder.path)

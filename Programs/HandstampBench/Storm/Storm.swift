@@ -55,6 +55,7 @@ struct Storm {
         + " \(result.processorTime.figure) s",
       "memory: idle \(idle.figure) MB, peak \(peak.figure) MB (\((peak / idle).figure) ×), afterwards"
         + " \(server.memory().figure) MB"])
+    if let picture { try StormPicture(result: result, outage: killed.inSeconds...back.inSeconds).write(to: picture) }
   }
 
   private func flags(beside folder: String) throws -> [String] {
@@ -105,7 +106,18 @@ struct Storm {
         client: SessionClient(id: "storm", scope: ""), createdAt: new.row.createdAt, revision: new.row.revision)
       try await store.write([.replaceSession(row, expecting: row.revision)], events: [])
     }
-    let token = registry.mint.refreshToken(new.token).secret.withExposed { $0 }
+    var claims = new.token
+    // The first use of a session costs another write, and is long past.
+    if !isStrict {
+      var random = SystemRandomNumberGenerator()
+      let key = RotationKey(from: &random).wireText
+      guard
+        case .issued(let issue) = try await registry.refresh(
+          registry.mint.refreshToken(claims), key: key, now: .current)
+      else { throw BenchError("a session cannot be refreshed") }
+      claims = issue.token
+    }
+    let token = registry.mint.refreshToken(claims).secret.withExposed { $0 }
     return StormClients.Orders.Begun(id: new.row.id.rawValue, account: account.id.rawValue, token: token)
   }
 

@@ -41,6 +41,8 @@ final class StormServer {
 
   func kill(_ signal: Int32 = SIGKILL) {
     (spent, peaks) = (seconds, peaks + [memory("VmHWM")])
+    // Zero would be every process of the group.
+    guard process.processIdentifier > 0 else { return }
     Glibc.kill(process.processIdentifier, signal)
     process.waitUntilExit()
   }
