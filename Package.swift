@@ -201,7 +201,7 @@ let apart: [Target] = [
     name: "HandstampBench",
     dependencies: [
       "HandstampCore", "Handstamp", "HandstampRegistry", "HandstampTesting", "HandstampJOSE", "HandstampHTTP",
-      "HandstampServer", "HandstampVerifier", "HandstampSQLite", "HandstampTransports", crypto,
+      "HandstampServer", "HandstampVerifier", "HandstampSQLite", "HandstampPostgres", "HandstampTransports", crypto,
     ] + hummingbird("Programs") + products("AsyncHTTPClient", "ArgumentParser", "NIOHTTP1", with: "Programs"),
     path: "Programs/HandstampBench"),
   // A forum to try Examples/ForumReader and two programs of Examples/Documents on.

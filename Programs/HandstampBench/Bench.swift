@@ -24,11 +24,12 @@ struct Bench: AsyncParsableCommand {
   @Flag(help: .hidden) var hello = false
   @Flag(help: .hidden) var terms = false
 
-  @Option(help: ArgumentHelp("sessions that come back after an outage, all at once, while the server restarts", valueName: "count"))
+  @Option(help: ArgumentHelp("sessions that come back at once after an outage", valueName: "count"))
   var storm: Int?
   @Option(help: ArgumentHelp("the program handstamp-server, for --storm", valueName: "path"))
   var server = ".build/dist/out/handstamp-server"
   @Flag(help: "for --storm: clients without rotation keys, at a server that serves no token twice") var strict = false
+  @Option(help: ArgumentHelp("a PostgreSQL database for --storm", valueName: "url")) var database: String?
   @Option(help: ArgumentHelp("where --storm draws its picture", valueName: "path")) var picture: String?
   @Flag(help: .hidden) var stormPart = false
 
@@ -43,7 +44,7 @@ struct Bench: AsyncParsableCommand {
     let folder = try TemporaryFolder()
     defer { folder.remove() }
     if let storm {
-      return try await Storm(sessions: storm, server: server, isStrict: strict, picture: picture)
+      return try await Storm(sessions: storm, server: server, database: database, isStrict: strict, picture: picture)
         .run(in: folder.path + "/storm")
     }
     if terms { return try await Terms(folder: folder.path).write() }

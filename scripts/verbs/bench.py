@@ -16,6 +16,7 @@ EMAILS = [f"load{number}@example.org" for number in range(8)]
 
 def options(parser):
     parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
+    parser.add_argument("--storm", type=int, help="only a storm of so many sessions, which docs/storm.svg shows")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000], help="sessions in the file")
 
 
@@ -135,6 +136,8 @@ def size(database):
 
 def main(options):
     server.PROGRAM, bench = build.programs("handstamp", "HandstampBench", release=True)
+    if options.storm:
+        return subprocess.run([bench, "--storm", str(options.storm), "--server", build.operators(server.PROGRAM), "--picture", "docs/storm.svg"]).returncode
     if subprocess.run([bench]).returncode:
         return 1
     speed = Speed(options.seconds, options.sizes)

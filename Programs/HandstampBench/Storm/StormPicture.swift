@@ -22,7 +22,8 @@ struct StormPicture {
     func perSecond(_ times: [Double]) -> [Double] {
       times.reduce(into: [Double](repeating: 0, count: seconds)) { $0[min(seconds - 1, Int($1))] += 1 }
     }
-    let (first, served) = (perSecond(result.sessions.compactMap(\.first)), perSecond(result.sessions.compactMap(\.served)))
+    let first = perSecond(result.sessions.compactMap(\.first))
+    let served = perSecond(result.sessions.compactMap(\.served))
     let turnedAway = (0..<seconds).map { second in
       result.counts.filter { !["request", "served"].contains($0.key) }.values
         .reduce(0.0) { $0 + ($1.indices.contains(second) ? Double($1[second]) : 0) }
@@ -52,7 +53,8 @@ struct StormPicture {
 
       """
     for value in stride(from: 0, through: most, by: step) {
-      svg += #"<line class="edge" x1="\#(Self.left)" x2="\#(Self.right)" y1="\#(y(value).figure)" y2="\#(y(value).figure)"/>"#
+      let height = y(value).figure
+      svg += #"<line class="edge" x1="\#(Self.left)" x2="\#(Self.right)" y1="\#(height)" y2="\#(height)"/>"#
       svg += #"<text x="62" y="\#((y(value) + 4).figure)" text-anchor="end">\#(value.figure)</text>"# + "\n"
     }
     for second in stride(from: 0.0, to: end, by: seconds > 60 ? 20 : 5) {
