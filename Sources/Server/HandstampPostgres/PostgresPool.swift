@@ -35,8 +35,8 @@ final class PostgresPool: Sendable {
   /// One statement that can be repeated without harm: a read, or a write that depends on a revision.
   struct Shared: Sendable {
     var statement: PostgresStatement
-    /// Called with the answer, and whether an earlier attempt may have taken place.
-    var done: @Sendable (Result<PostgresResult, PostgresError>, _ isRepeated: Bool) -> Void
+    /// Called with the answer, and whether an earlier attempt may have taken place. Returns the write that the answer leads to.
+    var done: @Sendable (Result<PostgresResult, PostgresError>, _ isRepeated: Bool) -> Shared?
     var isRepeated = false
   }
 
@@ -95,18 +95,18 @@ final class PostgresPool: Sendable {
 
   /// Returns `false` after ``close()``.
   func submit(_ shared: Shared, for use: Use) -> Bool {
-    submit(Job(work: .shared(shared), deadline: .now + limit), for: use)
+    submit([Job(work: .shared(shared), deadline: .now + limit)], for: use)
   }
 
   /// Returns `false` after ``close()``.
   func submit(for use: Use, within limit: Duration, _ work: @escaping Exclusive) -> Bool {
-    submit(Job(work: .exclusive(work), deadline: .now + limit), for: use)
+    submit([Job(work: .exclusive(work), deadline: .now + limit)], for: use)
   }
 
-  private func submit(_ job: Job, for use: Use) -> Bool {
+  private func submit(_ jobs: [Job], for use: Use) -> Bool {
     let (isAccepted, lane) = content.withLock { content -> (Bool, PostgresLane?) in
       guard !content.isClosed else { return (false, nil) }
-      content.lines[use.rawValue].jobs.append(job)
+      content.lines[use.rawValue].jobs += jobs
       return (true, laneToStart(&content.lines[use.rawValue], use))
     }
     if let lane { lane.queue.async { self.drain(lane, use) } }
@@ -164,6 +164,11 @@ final class PostgresPool: Sendable {
   private func perform(_ jobs: [(job: Shared, deadline: Instant)], _ lane: PostgresLane, _ use: Use) {
     var waiting = jobs
     var attempts = 0
+    /// The writes that answers lead to. They wait together for one commit, on a connection of their own.
+    var writes: [Shared] = []
+    func finish(_ job: Shared, _ answer: Result<PostgresResult, PostgresError>) {
+      if let write = job.done(answer, job.isRepeated) { writes.append(write) }
+    }
     while !waiting.isEmpty {
       let group = waiting
       waiting = []
@@ -176,7 +181,7 @@ final class PostgresPool: Sendable {
         let isRolledBack = answers.contains { if case .failure = $0 { true } else { false } }
         for (one, answer) in zip(group, answers) {
           guard isRolledBack else {
-            one.job.done(answer, one.job.isRepeated)
+            finish(one.job, answer)
             continue
           }
           // Answers before the one that was refused have no effect either.
@@ -186,13 +191,13 @@ final class PostgresPool: Sendable {
           switch true {
           // Waits for its row elsewhere: others must not wait with it.
           case fault.isLocked:
-            guard use == .updating, submit(Job(work: .shared(one.job), deadline: one.deadline), for: .writing) else {
-              one.job.done(.failure(fault), one.job.isRepeated)
+            guard use == .updating, submit([Job(work: .shared(one.job), deadline: one.deadline)], for: .writing) else {
+              finish(one.job, .failure(fault))
               continue
             }
           case (fault.isTransient || fault.isReadOnly) && one.deadline > .now && attempts < group.count + 8:
             waiting.append(one)
-          default: one.job.done(.failure(fault), one.job.isRepeated)
+          default: finish(one.job, .failure(fault))
           }
         }
       } catch {
@@ -202,10 +207,14 @@ final class PostgresPool: Sendable {
           if error.isWorthAnotherTry, one.deadline > .now {
             waiting.append(one)
           } else {
-            one.job.done(.failure(error), one.job.isRepeated)
+            finish(one.job, .failure(error))
           }
         }
       }
+      guard !writes.isEmpty else { continue }
+      let jobs = writes.map { Job(work: .shared($0), deadline: .now + limit) }
+      if !submit(jobs, for: .updating) { for write in writes { finish(write, .failure(.unconnected("closed"))) } }
+      writes = []
     }
   }
 

@@ -9,25 +9,6 @@ extension PostgresRegistryStore {
     return try await records(StoredQuery<SessionRow>("WHERE id = $1", [.bytes(session.bytes)])).first
   }
 
-  /// Reads the session together with the database's clock, which all nodes share, and then writes.
-  @concurrent public func change<Value: Sendable>(
-    _ session: SessionBytes, _ decide: @escaping @Sendable (SessionRow?, UnixTime?) -> Decision<Value>
-  ) async throws(RegistryStoreError) -> Value {
-    let statement = PostgresStatement(
-      """
-      SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
-      WHERE id = $1
-      """, [.bytes(session.bytes)])
-    let found = try await read(statement) { result throws(DescribedError) -> (row: SessionRow, time: UnixTime)? in
-      guard result.count > 0 else { return nil }
-      var columns = StoredColumns(result[0])
-      return (try SessionRow(from: &columns), try columns.time())
-    }
-    let decision = decide(found?.row, found?.time)
-    if !decision.isEmpty { try await write(decision.changes, events: decision.events) }
-    return decision.value
-  }
-
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     try await records(.live(of: account))
   }

@@ -1,5 +1,5 @@
 #if PostgreSQL
-import HandstampCore
+public import HandstampCore
 public import HandstampRegistry
 import HandstampSupport
 
@@ -56,9 +56,10 @@ public final class PostgresRegistryStore: ServerStore {
     _ changes: [RegistryChange], events: [RegistryEvent]
   ) async throws(RegistryStoreError) {
     try contents.requireSound()
-    if changes.count == 1, events.isEmpty, case .replaceSession(let row, let expecting)? = changes.first, row.end == nil
-    {
-      return try await replace(row, expecting)
+    if let (row, expecting) = PostgresRegistryStore.refreshed(changes, events) {
+      let statement = try PostgresStatement.replacing(row, expecting: expecting)
+      let replaced = try await answer(to: statement, for: .updating) { $0.changes }
+      return try await settle(row, expecting, replaced)
     }
     var removals: [Removal] = []
     for removal in Removal.all(in: changes) { removals.append(removal.after(try await item(removal.key))) }
@@ -73,12 +74,65 @@ public final class PostgresRegistryStore: ServerStore {
     for note in changes.compactMap(\.clockNote) { contents.saw(note) }
   }
 
-  /// The write of a refresh, which may be sent again: it depends on the revision.
-  private func replace(_ row: SessionRow, _ expecting: Int64) async throws(RegistryStoreError) {
-    let statement = try PostgresStatement.replacing(row, expecting: expecting)
-    let (changes, isRepeated) = try await answer(to: statement, for: .updating) { result in result.changes }
-    guard changes == 0 else { return }
-    guard isRepeated else { throw try await session(row.id) == nil ? .notFound : .conflict }
+  /// Reads the session together with the database's clock, which all nodes share, and then writes. A refresh is decided and written on
+  /// the queues of the pool, because a way back to its task in between would take time.
+  @concurrent public func change<Value: Sendable>(
+    _ session: SessionBytes, _ decide: @escaping @Sendable (SessionRow?, UnixTime?) -> Decision<Value>
+  ) async throws(RegistryStoreError) -> Value {
+    typealias Step = (decision: Decision<Value>, replaced: (changes: Int, isRepeated: Bool)?)
+    try contents.requireSound()
+    let statement = PostgresStatement(PostgresRegistryStore.rowAndTime, [.bytes(session.bytes)])
+    let step = try await submitted(statement, for: .reading) {
+      [contents] (answer, _, done: @escaping Done<Step>) throws in
+      let decision = try PostgresRegistryStore.decision(on: answer.get(), decide)
+      guard let (row, expecting) = PostgresRegistryStore.refreshed(decision.changes, decision.events) else {
+        done(.success((decision, nil)))
+        return nil
+      }
+      try contents.requireSound()
+      return PostgresPool.Shared(statement: try .replacing(row, expecting: expecting)) { answer, isRepeated in
+        done(Result { (decision, (try answer.get().changes, isRepeated)) })
+        return nil
+      }
+    }
+    if let replaced = step.replaced {
+      for case .replaceSession(let row, let expecting) in step.decision.changes {
+        try await settle(row, expecting, replaced)
+      }
+    } else if !step.decision.isEmpty {
+      try await write(step.decision.changes, events: step.decision.events)
+    }
+    return step.decision.value
+  }
+
+  private static let rowAndTime = """
+    SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
+    WHERE id = $1
+    """
+
+  private static func decision<Value>(
+    on result: PostgresResult, _ decide: (SessionRow?, UnixTime?) -> Decision<Value>
+  ) throws(DescribedError) -> Decision<Value> {
+    guard result.count > 0 else { return decide(nil, nil) }
+    var columns = StoredColumns(result[0])
+    return decide(try SessionRow(from: &columns), try columns.time())
+  }
+
+  /// The row of a write that replaces a session and nothing else, as a refresh does; `nil` for any other. It may be sent again, because
+  /// it depends on the revision.
+  private static func refreshed(_ changes: [RegistryChange], _ events: [RegistryEvent]) -> (SessionRow, Int64)? {
+    guard changes.count == 1, events.isEmpty, case .replaceSession(let row, let expecting)? = changes.first,
+      row.end == nil
+    else { return nil }
+    return (row, expecting)
+  }
+
+  /// Finds out why ``refreshed(_:_:)`` has changed no row, if it has not.
+  private func settle(
+    _ row: SessionRow, _ expecting: Int64, _ replaced: (changes: Int, isRepeated: Bool)
+  ) async throws(RegistryStoreError) {
+    guard replaced.changes == 0 else { return }
+    guard replaced.isRepeated else { throw try await session(row.id) == nil ? .notFound : .conflict }
     // An attempt may have taken place whose answer was lost. Locking the row is a write, and so waits for the standby as that
     // attempt may not have done.
     let settling = PostgresStatement(
@@ -153,20 +207,39 @@ public final class PostgresRegistryStore: ServerStore {
     to statement: PostgresStatement, for use: PostgresPool.Use,
     _ read: @escaping @Sendable (PostgresResult) throws(DescribedError) -> Value
   ) async throws(RegistryStoreError) -> (Value, isRepeated: Bool) {
-    try await withCheckedContinuation {
-      (done: CheckedContinuation<Result<(Value, isRepeated: Bool), RegistryStoreError>, Never>) in
+    try await submitted(statement, for: use) {
+      (answer, isRepeated, done: Done<(Value, isRepeated: Bool)>) throws in
+      done(.success((try read(answer.get()), isRepeated)))
+      return nil
+    }
+  }
+
+  typealias Done<Value> = @Sendable (Result<Value, any Error>) -> Void
+
+  /// Submits a statement, and waits until `body` or the write that it returns has called its last argument, or `body` has thrown.
+  private func submitted<Value: Sendable>(
+    _ statement: PostgresStatement, for use: PostgresPool.Use,
+    _ body:
+      @escaping @Sendable (
+        Result<PostgresResult, PostgresError>, _ isRepeated: Bool, @escaping Done<Value>
+      ) throws -> PostgresPool.Shared?
+  ) async throws(RegistryStoreError) -> Value {
+    let result = await withCheckedContinuation { (waiter: CheckedContinuation<Result<Value, any Error>, Never>) in
+      let done: Done<Value> = { waiter.resume(returning: $0) }
       let isAccepted = pool.submit(
         PostgresPool.Shared(statement: statement) { answer, isRepeated in
-          do {
-            done.resume(returning: .success((try read(try answer.get()), isRepeated)))
-          } catch let fault as PostgresError {
-            done.resume(returning: .failure(RegistryStoreError(fault)))
-          } catch {
-            done.resume(returning: .failure(.unavailable("\(error)")))
-          }
+          do { return try body(answer, isRepeated, done) } catch { done(.failure(error)) }
+          return nil
         }, for: use)
-      if !isAccepted { done.resume(returning: .failure(PostgresRegistryStore.closed)) }
-    }.get()
+      if !isAccepted { done(.failure(PostgresRegistryStore.closed)) }
+    }
+    do { return try result.get() } catch let error as RegistryStoreError {
+      throw error
+    } catch let fault as PostgresError {
+      throw RegistryStoreError(fault)
+    } catch {
+      throw .unavailable("\(error)")
+    }
   }
 
   static let closed = RegistryStoreError.unavailable("the store is closed")
