@@ -286,7 +286,7 @@ let testsPrograms: [Target] = [
       "HandstampTour", "HandstampJOSE", "HandstampHTTP", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
       "HandstampRegistry", "HandstampTransports", "HandstampCore", "Handstamp", "HandstampKeys", "HandstampTesting",
       crypto,
-    ] + hummingbird("Programs") + products("ArgumentParser", with: "Command"))
+    ] + hummingbird("Programs") + products("ArgumentParser", with: "Command"), exclude: ["Documents/stage.bash"])
 ]
 
 let testsTogether: [Target] = [

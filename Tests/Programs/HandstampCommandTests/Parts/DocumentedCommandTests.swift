@@ -8,35 +8,19 @@ import Testing
 @testable import HandstampOperator
 
 /// Every call of `handstamp` and `handstamp-server` in the documents, in blocks of the shell and between words: the program that it names has
-/// the command, and takes these options and arguments. The live checks run those that need a server, and judge what comes of them.
+/// the command, and takes these options and arguments. `DocumentRunTests` runs the blocks.
 @Suite(.timeLimit(.minutes(10))) struct `A command in a document` {
-  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    .appendingPathComponent("../../../..").standardizedFileURL
-
-  private static let documents: [String] = {
-    var paths: [String] = []
-    for folder in ["docs", "Examples", "Sources", "packaging"] {
-      let found = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)
-      while let path = found?.nextObject() as? String {
-        if path.hasSuffix(".build") { found?.skipDescendants() }
-        if path.hasSuffix(".md") { paths.append(folder + "/" + path) }
-      }
-    }
-    return ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"] + paths.sorted()
-  }()
-
-  @Test(arguments: documents)
+  @Test(arguments: DocumentBlock.documents)
   func `is one that its program takes`(path: String) throws {
-    let text = try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+    let text = try DocumentBlock.text(of: path)
     for call in DocumentedCall.all(in: text) {
       if let refusal = call.refusal { Issue.record("\(path): \(call.words.joined(separator: " "))\n\(refusal)") }
     }
   }
 
   @Test func `is one of some hundreds`() throws {
-    let count = try Self.documents.reduce(0) { count, path in
-      let text = try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
-      return count + DocumentedCall.all(in: text).count
+    let count = try DocumentBlock.documents.reduce(0) { count, path in
+      count + DocumentedCall.all(in: try DocumentBlock.text(of: path)).count
     }
     #expect(count > 300)
   }
