@@ -1,7 +1,7 @@
 #if PostgreSQL
 import Foundation
 import HandstampCore
-import HandstampPostgres
+@testable import HandstampPostgres
 import HandstampRegistry
 import HandstampSupport
 import HandstampTesting
@@ -61,13 +61,40 @@ import Testing
     let locked = rows[7].session.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     let blocker = try Blocker(database, "SELECT 1 FROM handstamp.session WHERE id = '\\x\(locked)' FOR UPDATE")
     let found = await errors(40) { number throws(RegistryStoreError) in
-      var row = rows[Int(number)]
-      row.counter = 1
-      try await store.write([.replaceSession(row, expecting: 0)], events: [])
+      try await store.change(rows[Int(number)].session) { row, _ in
+        guard var row else { return Decision(()) }
+        row.counter = 1
+        return Decision((), [.replaceSession(row, expecting: row.revision)])
+      }
     }
     #expect(found.count == 1, "\(found)")
     blocker.end()
     store.release()
+  }
+
+  @Test func `write nothing on a row that was replaced, or in a store that is closed`() async throws {
+    let store = try await opened()
+    let row = Samples.session(0)
+    try await store.write([.createAccount(Samples.account), .createSession(row)], events: [])
+    let replace: @Sendable (SessionRow?, UnixTime?) -> Decision<Void> = { row, _ in
+      Decision((), row.map { [.replaceSession($0, expecting: $0.revision)] } ?? [])
+    }
+    await #expect(throws: RegistryStoreError.conflict) {
+      try await store.change(row.session) { [database] found, time in
+        #expect(throws: Never.self) { try database.sql("UPDATE handstamp.session SET revision = revision + 1") }
+        return replace(found, time)
+      }
+    }
+    await #expect(throws: RegistryStoreError.self) {
+      try await store.change(row.session) { found, time in
+        DispatchQueue.global().async { store.release() }
+        while store.pool.submit(for: .maintenance, within: .seconds(1), { _, _ in }) { sched_yield() }
+        return replace(found, time)
+      }
+    }
+    let other = try await opened()
+    #expect(try await other.session(row.id)?.revision == 1)
+    other.release()
   }
 
   @Test func `void a token that is replaced at the same time`() async throws {

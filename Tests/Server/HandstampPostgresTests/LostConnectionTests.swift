@@ -52,7 +52,8 @@ import Testing
     row.counter = 1
     row.dpopThumbprint = "cut-here"
     proxy.cut(cut, "cut-here")
-    try await store.write([.replaceSession(row, expecting: 0)], events: [])
+    let first = row
+    try await store.change(row.session) { _, _ in Decision((), [.replaceSession(first, expecting: 0)]) }
     #expect(proxy.count == 1)
     let other = try await database.node(folder.path).openExisting().store
     var second = row
@@ -61,10 +62,9 @@ import Testing
     proxy.cut(.before, "cut-here")
     // While the first attempt is lost, another node writes the row.
     try await other.write([.replaceSession(second, expecting: 1)], events: [])
-    var third = row
-    third.counter = 3
+    let third = row
     await #expect(throws: RegistryStoreError.conflict) {
-      try await store.write([.replaceSession(third, expecting: 1)], events: [])
+      try await store.change(row.session) { _, _ in Decision((), [.replaceSession(third, expecting: 1)]) }
     }
     second.revision = 2
     #expect(proxy.count == 2)
