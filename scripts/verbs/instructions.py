@@ -82,6 +82,9 @@ class Counter:
     def introspect(self):
         return self.client.form("/oauth/introspect", dict(client_id=load.CLIENTS[0], client_secret=load.SECRET, token=self.tokens["access_token"]))
 
+    def page(self):
+        return self.client.get("/sign-in")
+
     def end(self):
         return self.client.form("/oauth/revoke", dict(token=self.ending.pop()))
 
@@ -123,17 +126,15 @@ def webhooks(program):
 
 
 def main(options):
-    if not shutil.which("callgrind_control"):
-        sys.exit("instructions: valgrind is missing\nhint: apt-get install valgrind")
+    shutil.which("callgrind_control") or sys.exit("instructions: valgrind is missing\nhint: apt-get install valgrind")
     program = build.program(release=options.release)
     kind = f"{'release' if options.release else 'debug'} {platform.machine()}"
-    with open(COUNTS) as file:
-        known = json.load(file)
+    known = json.load(open(COUNTS))
     try:
         if options.webhooks:
             before, counts = webhooks(program)
         else:
-            before, counts = known.get(kind, {}), Counter(program).count("refresh", "me", "introspect")
+            before, counts = known.get(kind, {}), Counter(program).count("refresh", "me", "introspect", "page")
     finally:
         server.remove_all()
     most, wrong = dict(refresh=1.01, end=1.2) if options.webhooks else {}, 0
@@ -142,8 +143,7 @@ def main(options):
         print(f"{name:12}{count:12,} instructions  {change}")
         wrong += count > before.get(name, count) * most.get(name, 1.05)
     if options.update and not options.webhooks:
-        with open(COUNTS, "w") as file:
-            file.write(json.dumps(known | {kind: counts}, indent=2, sort_keys=True) + "\n")
+        print(json.dumps(known | {kind: counts}, indent=2, sort_keys=True), file=open(COUNTS, "w"))
     elif wrong:
         sys.exit("instructions: a request costs over 5 % more than before, or with a webhook over 1 % more in a refresh or 20 % in an end\n"
                  "hint: find out why, or accept it: scripts/dev instructions --update")
