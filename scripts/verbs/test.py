@@ -17,7 +17,6 @@ COMMAND, LONGEST = "HandstampCommandTests", "(A damaged home|The tour)"
 
 def options(parser):
     parser.add_argument("--slowest", type=int, default=0, metavar="N", help="also list the N slowest tests")
-    parser.add_argument("--only", choices=["build", "run"], help="the builds, with the tests of Examples/ForumReader; or what follows them")
 
 
 def results(path):
@@ -93,18 +92,16 @@ def main(options):
     plain = {name: value for name, value in surroundings.items() if name != "HANDSTAMP_OPTIMIZED"}
     with tempfile.TemporaryDirectory() as folder:
         runs = []
-        if not pattern and options.only != "run":
+        if not pattern:
             # First, because each build leaves the modules of this package with its own traits.
             build.build("build-forum", *FORUM, "--build-tests", is_optimized=False, words="Examples/ForumReader")
             forum = Run("test-forum", [swift, "test", *FORUM, "--skip-build"], folder + "/forum.xml")
             forum.watch(plain)
             runs.append(forum)
-        place = build.folder(*build.ALL) if options.only == "run" else build.build("build", *build.ALL, *build.ANEW, "--build-tests")
+        place = build.build("build", *build.ALL, *build.ANEW, "--build-tests")
         test = [swift, "test", *build.ALL, "--skip-build"]
         tests = place + "/handstampPackageTests.xctest"
-        if options.only == "build":
-            pass
-        elif pattern:
+        if pattern:
             # SwiftPM succeeds if no test matches.
             listed = subprocess.run([swift, "test", "list", *build.ALL, "--skip-build"], env=surroundings, stdout=subprocess.PIPE, text=True).stdout
             if not re.search(pattern, listed):
