@@ -31,7 +31,7 @@ struct StormPicture {
     var waiting: [Double] = []
     for second in 0..<seconds { waiting.append((waiting.last ?? 0) + first[second] - served[second]) }
     let lines = [
-      ("blue", "first tries", first), ("green", "served", served), ("amber", "turned away or lost", turnedAway),
+      ("blue", "first tries", first), ("green", "served", served), ("amber", "refused or lost", turnedAway),
       ("red", "waiting", waiting),
     ]
     let highest = lines.flatMap(\.2).max() ?? 1
