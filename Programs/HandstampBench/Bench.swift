@@ -40,12 +40,18 @@ struct Bench: AsyncParsableCommand {
   func run() async throws {
     if let memoryOfRevocations { return try await RevocationMemory.report(memoryOfRevocations) }
     if hello { return try await HelloLane.serve() }
+    #if os(Linux)
     if stormPart { return try StormClients.work() }
+    #endif
     let folder = try TemporaryFolder()
     defer { folder.remove() }
     if let storm {
+      #if os(Linux)
       return try await Storm(sessions: storm, server: server, database: database, isStrict: strict, picture: picture)
         .run(in: folder.path + "/storm")
+      #else
+      throw ValidationError("a storm of \(storm) sessions needs Linux: server and load have a core each there")
+      #endif
     }
     if terms { return try await Terms(folder: folder.path).write() }
     var report = Report(folder: folder.path)
