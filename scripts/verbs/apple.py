@@ -42,6 +42,8 @@ APPROACHABLE = {
           "NonisolatedNonsendingByDefault"],
 }
 STRICT = ["-parse-as-library", "-wmo", "-warnings-as-errors"]
+# Compiles all bodies, region isolation included.
+WHOLE = ["-emit-sil", "-o", OUT + "/none.sil"]
 # What begins code that Linux does not compile.
 APART = re.compile(r"^ *#(?:else\b|(?:if|elseif) .*(?:\bos\((?!Linux)|!os\(|\bcanImport\((?!Glibc|Musl)))", re.M)
 
@@ -162,7 +164,7 @@ def main(options=None):
     for module in MODULES:
         # The bodies of a module without a part for other systems are compiled by the build, and type-checked below.
         is_own = any(APART.search(pathlib.Path(path).read_text()) for path in files(module))
-        whole = ["-emit-sil", "-o", OUT + "/none.sil"] if is_own else ["-Xfrontend", "-experimental-skip-all-function-bodies"]
+        whole = WHOLE if is_own else ["-Xfrontend", "-experimental-skip-all-function-bodies"]
         run(build.SWIFTC, "-swift-version", "6", *STRICT, *whole, "-emit-module", *settings(module), "-emit-module-path", f"{OUT}/modules/{module}.swiftmodule",
             *places, *files(module))
         print(f"{module}: type-checked for Apple platforms", flush=True)

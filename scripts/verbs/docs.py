@@ -43,7 +43,7 @@ def main(options):
     compile = [build.SWIFTC, "-swift-version", "6", "-warnings-as-errors", *apple.upcoming("MemberImportVisibility"), *places]
     reference.build(["-target", build.triple(), *places])
     code = ["docs/snippets/Prelude.swift", *apple.sources("Tests/AppleStubs/Foundation"), *snippets()]
-    apple.run(*compile, "-module-name", "Guides", *apple.STRICT, "-o", apple.OUT + "/none.sil", *code)
+    apple.run(*compile, "-module-name", "Guides", *apple.STRICT, *apple.WHOLE, *code)
     # Of the same modules, as the check for iOS leaves them: what is newer than the oldest supported release is refused, too.
     apple.in_xcode(apple.prepared("ios"), "Guides", code)
     print("guides: every snippet compiled, plainly and in the modes of a new app")
