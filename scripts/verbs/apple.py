@@ -44,7 +44,7 @@ APPROACHABLE = {
 STRICT = ["-parse-as-library", "-wmo", "-warnings-as-errors"]
 # Compiles all bodies, region isolation included.
 WHOLE = ["-emit-sil", "-o", OUT + "/none.sil"]
-# What begins code that Linux does not compile.
+# The beginning of code that Linux does not compile.
 APART = re.compile(r"^ *#(?:else\b|(?:if|elseif) .*(?:\bos\((?!Linux)|!os\(|\bcanImport\((?!Glibc|Musl)))", re.M)
 
 

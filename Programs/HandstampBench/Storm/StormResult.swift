@@ -1,7 +1,7 @@
 #if Programs && os(Linux)
 import HandstampCore
 
-/// What the sessions of a storm have seen.
+/// The answers and waits of all sessions of a storm.
 struct StormResult: Codable {
   /// One session; times in seconds from the beginning.
   struct Session: Codable {

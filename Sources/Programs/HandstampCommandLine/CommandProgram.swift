@@ -19,7 +19,7 @@ package enum CommandProgram {
   /// Runs the command of `root` that the program's arguments name, and exits with the matching code if it fails.
   ///
   /// - Parameters:
-  ///   - bare: What a command does without arguments, by its name. It is not parsed, which takes as long as all that `handstamp token` does.
+  ///   - bare: Commands without arguments, by their names. They are not parsed, which would take a third of the time of a short one.
   ///   - check: Throws the refusal of arguments that are not to be parsed.
   ///   - begin: Called when they are parsed, before the command runs.
   ///   - explain: Returns the refusal with the hint that fits this machine.

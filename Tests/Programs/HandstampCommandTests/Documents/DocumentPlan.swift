@@ -1,5 +1,5 @@
 #if Programs
-/// What a block needs beside the machine, and what of the documents is not run.
+/// The commands that a block needs beside the machine.
 struct DocumentPlan {
   /// The start of the block's commands.
   let start: String
