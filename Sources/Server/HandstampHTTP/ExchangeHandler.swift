@@ -82,10 +82,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     arrivals = []
     for timer in [bodyTimer, lingerTimer, writeTimer] { timer?.cancel() }
     inputHasClosed()
-    if let task {
-      if connection.isAborting { task.cancel() }
-      host.table.abandon(task, of: ObjectIdentifier(self))
-    }
+    if let task { leave(task) }
     if wasCounted { connection.requestEnded(isLast: !isStream) }
     context.fireChannelInactive()
   }
@@ -203,6 +200,22 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     }
   }
 
+  private func leave(_ task: Task<Void, Never>) {
+    if connection.isAborting { task.cancel() }
+    host.table.abandon(task, of: ObjectIdentifier(self))
+  }
+
+  /// Sends a body piece by piece, in a task of its own: that of the responder would keep the request, and the memory of its deepest call,
+  /// for as long as an event stream is open.
+  private func send(_ body: ResponseBody, on channel: any Channel, as number: Int) {
+    let sending = Task { [self] in
+      do { try await body.write(LiveBody(handler: self, channel: channel)) } catch { notSent(error, on: channel) }
+      channel.eventLoop.execute { self.taskEnded(number) }
+    }
+    task = sending
+    if case .closed = state { leave(sending) }
+  }
+
   func taskEnded(_ number: Int) {
     guard number == self.number else { return host.table.endsWork(of: nil) }
     task = nil
@@ -283,10 +296,7 @@ private struct BrokenBody: AsyncSequence, Sendable {
 extension ExchangeHandler {
   /// Asks the responder, and sends its response: the part of an exchange that may run beside the event loop.
   @concurrent func respond(to request: Request, on channel: any Channel, as number: Int) async {
-    defer {
-      let loop = channel.eventLoop
-      if loop.inEventLoop { taskEnded(number) } else { loop.execute { self.taskEnded(number) } }
-    }
+    let loop = channel.eventLoop
     var response: Response
     do {
       response = try await host.respond(request, channel)
@@ -300,7 +310,7 @@ extension ExchangeHandler {
       if response.body.contentLength != nil {
         let content = WholeBody()
         try await response.body.write(content)
-        if channel.eventLoop.inEventLoop {
+        if loop.inEventLoop {
           // There is nothing left to wait for.
           send(response.head, content.bytes, isLast: true)
         } else {
@@ -308,13 +318,16 @@ extension ExchangeHandler {
         }
       } else {
         try await transmit(response.head, nil, isLast: false, on: channel)
-        try await response.body.write(LiveBody(handler: self, channel: channel))
+        return loop.execute { [body = response.body] in self.send(body, on: channel, as: number) }
       }
-    } catch {
-      // The connection is gone, or the response is incomplete, which only its end can say.
-      host.logger.trace("Response not sent", metadata: ["handstamp.error": "\(type(of: error))"])
-      channel.close(promise: nil)
-    }
+    } catch { notSent(error, on: channel) }
+    if loop.inEventLoop { taskEnded(number) } else { loop.execute { self.taskEnded(number) } }
+  }
+
+  /// The connection is gone, or the response is incomplete, which only its end can say.
+  private func notSent(_ error: any Error, on channel: any Channel) {
+    host.logger.trace("Response not sent", metadata: ["handstamp.error": "\(type(of: error))"])
+    channel.close(promise: nil)
   }
 
   /// Sends a part of the response, and returns when it was accepted.

@@ -37,16 +37,15 @@ extension EventSource {
     let beats = channel.eventLoop.scheduleRepeatedTask(
       initialDelay: TimeAmount(heartbeat), delay: TimeAmount(heartbeat)
     ) { _ in bell.ring(.heartbeat) }
-    let end = channel.eventLoop.scheduleTask(in: TimeAmount(longest)) { bell.ring(.over) }
-    // A reader that no longer accepts data loses its connection.
-    let aborting = channel.eventLoop.scheduleTask(in: TimeAmount(longest + Self.patience)) {
-      channel.close(promise: nil)
+    let end = channel.eventLoop.scheduleTask(in: TimeAmount(longest)) {
+      bell.ring(.over)
+      // A reader that no longer accepts data loses its connection.
+      channel.eventLoop.scheduleTask(in: TimeAmount(Self.patience)) { channel.close(promise: nil) }
     }
     defer {
       place.leave()
       beats.cancel()
       end.cancel()
-      aborting.cancel()
       metrics.update { $0[keyPath: Self.openCount] -= 1 }
     }
     try await begin(&writer)
@@ -74,12 +73,12 @@ extension Response {
       headers: [
         .contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close", .xAccelBuffering: "no",
       ],
-      body: .init { writer in
+      body: .init { [body = request.body] writer in
         do {
           if try await channel.whenInputClosed({ [bell = source.bell] in bell.ring(.over) }) {
             try await source.run(&writer)
           } else {
-            try await request.body.consumeWithCancellationOnInboundClose { _ in try await source.run(&writer) }
+            try await body.consumeWithCancellationOnInboundClose { _ in try await source.run(&writer) }
           }
         } catch let error as RegistryError {
           logger.error(lost, metadata: ["handstamp.cause": "\(error)"])
