@@ -37,10 +37,13 @@ struct Storm {
           port: server.port, number: number + 2, spread: spread, isStrict: isStrict, sessions: mine))
     }
     for each in clients { try each.awaitReady() }
-    let probe = HealthProbe(port: server.port)
+    let probes = [
+      "where clients are": HealthProbe(port: server.port),
+      "beside the metrics": HealthProbe(address: 0x7f00_000a, port: StormServer.metricsPort),
+    ]
     let (start, before) = (Uptime.now + .milliseconds(500), server.seconds)
     for each in clients { try each.begin(at: start) }
-    probe.start(every: .milliseconds(20))
+    for probe in probes.values { probe.start(every: .milliseconds(20)) }
     Progress.say("storm")
     try await Task.sleep(for: .seconds(0.5 + spread / 2))
     server.kill()
@@ -49,7 +52,7 @@ struct Storm {
     let back = Uptime.now - start
     var result = StormResult()
     for each in clients { result.add(try each.result()) }
-    let health = probe.end()
+    let health = probes.mapValues { $0.end() }
     let cost = server.seconds - before
     let peak = server.peak
     try await Task.sleep(for: .seconds(2))
@@ -140,7 +143,7 @@ struct Storm {
 
   // MARK: After
 
-  private func tell(_ result: StormResult, _ health: (times: [Double], failed: Int)) {
+  private func tell(_ result: StormResult, _ health: [String: (times: [Double], failed: Int)]) {
     let waits = result.sessions.compactMap { session in
       session.served.flatMap { served in session.first.map { served - $0 } }
     }
@@ -158,7 +161,9 @@ struct Storm {
     say("tokens presented again: \(repeats.reduce(0, +)), in \(repeats.count { $0 > 0 }) sessions")
     say("callers with an error: \(result.failedCallers)")
     say("Retry-After obeyed \(result.obeyed) times, not \(result.hasty) times")
-    say("/health, ms: \(spreads(of: health.times)); \(health.times.count) answers, \(health.failed) without")
+    for (place, (times, failed)) in health {
+      say("/health \(place), ms: \(spreads(of: times)); \(times.count) answers, \(failed) without")
+    }
     for (kind, counts) in result.counts.sorted(by: { $0.key < $1.key }) {
       say("\(kind): \(counts.reduce(0, +)): \(counts.prefix(60).map(String.init).joined(separator: " "))")
     }

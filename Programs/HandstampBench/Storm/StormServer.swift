@@ -4,6 +4,8 @@ import HandstampSupport
 
 /// The server of a storm, as operators run it, on the first core alone.
 final class StormServer {
+  /// At an address of its own, so that it is the same after a restart.
+  static let metricsPort: UInt16 = 9464
   private let program: String
   private let arguments: [String]
   private let log: FileHandle
@@ -17,7 +19,7 @@ final class StormServer {
     self.program = program
     arguments =
       ["serve", "--data", folder, "--issuer", "http://127.0.0.1", "--trusted-proxies", "127.0.0.0/8"]
-      + ["--metrics-address", "127.0.0.1:0"] + more
+      + ["--metrics-address", "127.0.0.10:\(StormServer.metricsPort)"] + more
     let path = folder + ".log"
     guard FileManager.default.createFile(atPath: path, contents: nil), let log = FileHandle(forWritingAtPath: path)
     else { throw BenchError("no log") }
@@ -66,12 +68,12 @@ final class StormServer {
   }
 }
 
-/// Asks for `/health`, over a connection for each time, as a load balancer does.
+/// Asks for `/health`, over a connection for each time, as orchestrators and load balancers do.
 final class HealthProbe: @unchecked Sendable {
   private let times = Locked((all: [(at: Duration, milliseconds: Double)](), failed: 0, isOver: false))
-  private let port: UInt16
+  private let (address, port): (UInt32, UInt16)
 
-  init(port: UInt16) { self.port = port }
+  init(address: UInt32 = 0x7f00_0001, port: UInt16) { (self.address, self.port) = (address, port) }
 
   func start(every pause: Duration) {
     Thread.detachNewThread { [self] in
@@ -107,7 +109,7 @@ final class HealthProbe: @unchecked Sendable {
     }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
-    (address.sin_port, address.sin_addr.s_addr) = (port.bigEndian, UInt32(0x7f00_0001).bigEndian)
+    (address.sin_port, address.sin_addr.s_addr) = (port.bigEndian, self.address.bigEndian)
     let isConnected = withUnsafeBytes(of: &address) {
       connect(
         socket, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0

@@ -16,9 +16,11 @@ package struct Listener: Service, CustomStringConvertible {
   private let limits: (all: Int, perAddress: Int)
   private let notifier: ServiceNotifier
   private let onReady: @Sendable (_ port: Int) async -> Void
-  private static let group = MultiThreadedEventLoopGroup.singleton
+  private let group: MultiThreadedEventLoopGroup
+  private static let single = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
   /// - Parameters:
+  ///   - isApart: whether it shares no thread with the others, and answers in time however busy they are.
   ///   - promptPaths: the paths whose requests compute little: they run on the event loop of their connection.
   ///   - count: counts connections and their failures; by default nothing does.
   ///   - notifier: tells the service manager when the listener accepts connections, and when it stops.
@@ -26,15 +28,16 @@ package struct Listener: Service, CustomStringConvertible {
   ///   - respond: called for each request, when its body is complete or will not be, with its connection or stream. Errors are answered
   ///     500 without a body.
   package init(
-    on addresses: [ListeningAddress], options: ListenerOptions, promptPaths: Set<Substring> = [],
-    count: @escaping ListenerCount.Add = { _, _ in }, logger: Logger, notifier: ServiceNotifier = .silent,
-    onReady: @escaping @Sendable (_ port: Int) async -> Void,
+    on addresses: [ListeningAddress], options: ListenerOptions, isApart: Bool = false,
+    promptPaths: Set<Substring> = [], count: @escaping ListenerCount.Add = { _, _ in }, logger: Logger,
+    notifier: ServiceNotifier = .silent, onReady: @escaping @Sendable (_ port: Int) async -> Void,
     respond: @escaping @Sendable (Request, any Channel) async throws -> Response
   ) throws(ListenError) {
     for case .descriptor(let descriptor) in addresses where BoundSocket(descriptor) == nil {
       throw .notListening(.descriptor(descriptor))
     }
     self.addresses = addresses
+    group = isApart ? Listener.single : .singleton
     self.notifier = notifier
     self.onReady = onReady
     identity = try options.tls.map { files throws(ListenError) in
@@ -45,7 +48,7 @@ package struct Listener: Service, CustomStringConvertible {
     let log = ThrottledLogger(logger)
     host = ExchangeHost(
       options: options, respond: respond, table: ConnectionTable(limits: limits, count: count, log: log),
-      tasks: RequestTasks(on: Listener.group, prompt: promptPaths), count: count, log: log, logger: logger)
+      tasks: RequestTasks(on: group, prompt: promptPaths), count: count, log: log, logger: logger)
   }
 
   /// The name of the service in logs.
@@ -99,7 +102,7 @@ package struct Listener: Service, CustomStringConvertible {
       }.get()
     }
     // Connections that the channels have accepted are on their way to other event loops.
-    for loop in Listener.group.makeIterator() { try? await loop.submit {}.get() }
+    for loop in group.makeIterator() { try? await loop.submit {}.get() }
     for channel in channels { try? await channel.eventLoop.submit {}.get() }
     host.logger.info("Stopped accepting connections")
     host.table.drain()
@@ -141,8 +144,10 @@ package struct Listener: Service, CustomStringConvertible {
     let pipeline = ConnectionPipeline(host: host)
     let grace = host.options.idleGrace ?? (address.isInherited ? .seconds(1) : .zero)
     let (host, identity) = (host, identity)
-    return ServerBootstrap(group: Listener.group)
-      .serverChannelOption(.backlog, value: 1024)
+    return ServerBootstrap(group: group)
+      // After an outage all clients come at once. One that finds no place tries again after seconds, and costs more than one that waits.
+      .serverChannelOption(.backlog, value: 4096)
+      .serverChannelOption(.maxMessagesPerRead, value: 256)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {

@@ -64,7 +64,8 @@ public struct MetricsPage: Service, CustomStringConvertible {
     options.connectionsPerAddress = MetricsPage.connections
     let responder = router.buildResponder()
     try await Listener(
-      on: [.host(host, port: port)], options: options, logger: logger, onReady: onReady
+      on: [.host(host, port: port)], options: options, isApart: true, promptPaths: ["/health"], logger: logger,
+      onReady: onReady
     ) { [logger] request, channel in
       let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
       return try await responder.respond(to: request, context: context)
