@@ -29,7 +29,7 @@ def options(parser):
 def digest():
     """What `import Handstamp` shows on Linux: its graphs, how many types and other declarations count, and a line for each."""
     place = os.path.dirname(build.given) if build.given else build.build("build", *build.ALL, "--target", "HandstampUI")
-    found = list(declarations.graphs(["-I", place + "/Modules", "-target", build.triple(), *apple.module_maps()], modules()))
+    found = list(declarations.graphs(["-I", place + "/Modules", "-target", build.target()[0], *apple.module_maps()], modules()))
     types, count, lines = set(), 0, set()
     protocols = declarations.conformances(found, declarations.paths(found))
     for symbol in declarations.symbols(found):
@@ -45,7 +45,7 @@ def digest():
 
 def lists(linux):
     """Path and text of each list."""
-    found = list(declarations.graphs(["-target", build.triple(), *apple.arguments()], modules() + PRODUCTS))
+    found = list(declarations.graphs(["-target", build.target()[0], *apple.arguments()], modules() + PRODUCTS))
     names, known = declarations.paths(found), declarations.paths(linux)
     for product in PRODUCTS:
         yield f"{LISTS}/{product}.txt", declarations.listing(product + ", on all platforms", [each for each in found if each[0] == product], names)

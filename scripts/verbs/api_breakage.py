@@ -27,7 +27,7 @@ def reduced(node, public, module):
 def described(module, folder, name):
     """The path of the digester's description of a module's public API."""
     with open(f"{folder}/{apple.ARGUMENTS}") as file:
-        arguments = ["-target", build.triple(), *file.read().split("\n")]
+        arguments = ["-target", build.target()[0], *file.read().split("\n")]
     place = os.path.abspath(f"{WORK}/{name}")
     public = declarations.paths((module, graph) for graph in declarations.extract(module, arguments, place, folder=folder).values())
     run("swift-api-digester", "-dump-sdk", "-swift-only", "-avoid-tool-args", "-avoid-location", "-module", module, *arguments, "-o", place + ".json",

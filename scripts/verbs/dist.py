@@ -46,7 +46,7 @@ def licenses():
 def libcurl_for(name):
     """Links `handstamp` without libcurl, see packaging/libcurl.c, by another library of that name where SwiftPM has the linker look first. Options would
     have all be compiled again for the server, which sends its mails with libcurl."""
-    folder = f"{SCRATCH}/{build.triple()}/release"
+    folder = f"{SCRATCH}/{build.target()[0]}/release"
     library = folder + "/libcurl.a"
     if name == "handstamp":
         os.makedirs(folder, exist_ok=True)

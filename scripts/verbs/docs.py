@@ -41,7 +41,7 @@ def main(options):
         return 1
     places = apple.arguments()
     compile = [build.SWIFTC, "-swift-version", "6", "-warnings-as-errors", *apple.upcoming("MemberImportVisibility"), *places]
-    reference.build(["-target", build.triple(), *places])
+    reference.build(["-target", build.target()[0], *places])
     code = ["docs/snippets/Prelude.swift", *apple.sources("Tests/AppleStubs/Foundation"), *snippets()]
     apple.run(*compile, "-module-name", "Guides", *apple.STRICT, *apple.WHOLE, *code)
     # Of the same modules, as the check for iOS leaves them: what is newer than the oldest supported release is refused, too.

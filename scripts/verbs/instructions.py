@@ -1,4 +1,4 @@
-"""Counts the instructions of a request with callgrind.
+"""Counts the instructions of a request, and of `handstamp token`, with callgrind.
 
 Runs handstamp-server serve (on SQLite, with standard limits, metrics and logs) under valgrind, sends it requests one after the other, and compares what one of
 each kind costs with instructions.json beside this file, by build and processor. Fails if one costs over 5 % more. The mathematics of BoringSSL is left
@@ -15,12 +15,7 @@ COUNTS = os.path.dirname(os.path.abspath(__file__)) + "/instructions.json"
 WARM, COUNT = 20, 35
 LEFT_OUT = re.compile(r"CCryptoBoringSSL|ecp_nistz256|bn_mul_mont|bn_sqr|sha(256|512)_block")
 # Valgrind writes to the mask of `sigsuspend`, and dies where that is read-only: in the main thread of libdispatch.
-MASK = """#define _GNU_SOURCE
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int sigsuspend(const sigset_t *mask) { sigset_t copy = *mask; return syscall(SYS_rt_sigsuspend, &copy, 8); }
-"""
+MASK = "int sigsuspend(const sigset_t *mask) { sigset_t copy = *mask; return syscall(SYS_rt_sigsuspend, &copy, 8); }"
 
 
 def options(parser):
@@ -44,22 +39,39 @@ def own_instructions(name):
     return total
 
 
+def counted(program, folder):
+    """What runs a program, copied into a folder, with its counts beside it."""
+    # Valgrind of Debian 12 gives up at the debug information of today's compilers.
+    subprocess.run(["objcopy", "--strip-debug", program, f"{folder}/{os.path.basename(program)}"], check=True)
+    options = "-shared -fPIC -D_GNU_SOURCE -include signal.h -include sys/syscall.h -include unistd.h -x c -".split()
+    subprocess.run([shutil.which("clang") or "cc", *options, "-o", folder + "/mask.so"], input=MASK, text=True, check=True)
+    return dict(env=os.environ | dict(LD_PRELOAD=folder + "/mask.so", HANDSTAMP_HOME=folder + "/home")), [
+        "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--compress-strings=no", "--compress-pos=no", "-q"]
+
+
+def token(program):
+    """A whole `handstamp token` while the token is valid."""
+    server.PROGRAM, place = program, server.Server()
+    place.launch()
+    more, wrapper = counted(program, place.folder)
+    done = server.command("signup", "ada@example.org", "--server", place.url, text="correct horse battery\n", HANDSTAMP_HOME=place.folder + "/home")
+    require(done.returncode == 0, done.stderr)
+    subprocess.run([*wrapper, place.folder + "/handstamp", "token"], check=True, capture_output=True, **more)
+    return own_instructions(place.folder + "/out")
+
+
 class Counter:
     def __init__(self, program, prepare=None):
         self.server = server.Server()
-        folder = self.server.folder
-        # Valgrind of Debian 12 gives up at the debug information of today's compilers.
-        subprocess.run(["objcopy", "--strip-debug", build.operators(program), folder + "/handstamp-server"], check=True)
-        server.PROGRAM = folder + "/handstamp"
-        subprocess.run([shutil.which("clang") or "cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/mask.so"], input=MASK, text=True, check=True)
+        more, wrapper = counted(build.operators(program), self.server.folder)
+        server.PROGRAM = self.server.folder + "/handstamp"
         if prepare:
             self.server.launch("--rate-limits", "none")
             prepare(Client(self.server))
             self.server.end()
         # Published every second, however long a request takes: too unsteady for a bound of 1 %.
         metrics = [] if prepare else ["--metrics-address", "127.0.0.1:0"]
-        load.launch(self.server, *metrics, env=os.environ | dict(LD_PRELOAD=folder + "/mask.so"), wrapper=[
-            "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--compress-strings=no", "--compress-pos=no", "-q"])
+        load.launch(self.server, *metrics, wrapper=wrapper, **more)
         self.client = Client(self.server, timeout=120)
         self.tokens, self.ending = self.client.guest(), []
 
@@ -134,7 +146,7 @@ def main(options):
         if options.webhooks:
             before, counts = webhooks(program)
         else:
-            before, counts = known.get(kind, {}), Counter(program).count("refresh", "me", "introspect", "page")
+            before, counts = known.get(kind, {}), dict(token=token(program)) | Counter(program).count("refresh", "me", "introspect", "page")
     finally:
         server.remove_all()
     most, wrong = dict(refresh=1.01, end=1.2) if options.webhooks else {}, 0

@@ -96,9 +96,10 @@ def libraries():
         return re.findall(r'"(\w+)"', re.search(r"let libraries = \[(.*?)\]", file.read(), re.S)[1])
 
 
-def triple():
-    text = subprocess.run([SWIFTC, "-print-target-info"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(text)["target"]["unversionedTriple"]
+def target():
+    """The triple, and the folder of the compiler's resources."""
+    found = json.loads(subprocess.run([SWIFTC, "-print-target-info"], check=True, stdout=subprocess.PIPE).stdout)
+    return found["target"]["unversionedTriple"], found["paths"]["runtimeResourcePath"]
 
 
 def version():

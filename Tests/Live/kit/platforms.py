@@ -3,7 +3,7 @@
 Modules of Linux state Apple's releases in their `@available` attributes, the standard library and Foundation included. The compiler checks them when it
 compiles for one of Apple's platforms, but refuses modules that were built for another. So each platform gets copies of them that name its triple: the name
 in a module's header is replaced by one of the same length. Headers of C stay Linux's. Nothing of it is run."""
-import functools, glob, itertools, json, os, pathlib, re, subprocess, tempfile
+import glob, itertools, json, os, pathlib, re, subprocess, tempfile
 
 from kit import build
 
@@ -35,12 +35,6 @@ def unstated(text):
                 yield number
 
 
-@functools.cache
-def target_info():
-    info = json.loads(subprocess.run([build.SWIFTC, "-print-target-info"], check=True, stdout=subprocess.PIPE).stdout)
-    return info["target"]["unversionedTriple"], info["paths"]["runtimeResourcePath"]
-
-
 def renamed(module, triple, name):
     """The bytes of a module with another triple, which a vendor of fitting length makes as long. A processor of Apple's, because the others' triples
     would be of simulators."""
@@ -57,7 +51,7 @@ class Platform:
     def __init__(self, name, folder, built=None):
         self.name, self.folder, self.options = name, folder, []
         self.target = f"arm64-apple-{name}{RELEASES[name]}"
-        self.triple, self.resources = target_info()
+        self.triple, self.resources = build.target()
         for place in ("system", "stubs", "modules"):
             os.makedirs(f"{folder}/{place}", exist_ok=True)
         for path in glob.glob(f"{self.resources}/linux/*.swiftmodule/{self.triple}.swiftmodule"):
