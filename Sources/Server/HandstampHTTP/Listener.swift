@@ -144,10 +144,11 @@ package struct Listener: Service, CustomStringConvertible {
     let pipeline = ConnectionPipeline(host: host)
     let grace = host.options.idleGrace ?? (address.isInherited ? .seconds(1) : .zero)
     let (host, identity) = (host, identity)
+    let acceptsAtOnce = ListenerOptions.acceptsAtOnce(of: limits.all, descriptors: descriptors)
     return ServerBootstrap(group: group)
       // After an outage all clients come at once. One that finds no place tries again after seconds, and costs more than one that waits.
       .serverChannelOption(.backlog, value: 4096)
-      .serverChannelOption(.maxMessagesPerRead, value: 256)
+      .serverChannelOption(.maxMessagesPerRead, value: acceptsAtOnce)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {

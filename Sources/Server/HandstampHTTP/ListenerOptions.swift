@@ -62,6 +62,11 @@ public struct ListenerOptions: Sendable {
     let all = max(1, min(room, connections ?? ListenerOptions.mostConnections))
     return (all, min(all, max(1, connectionsPerAddress ?? max(16, all / 8))))
   }
+
+  /// Returns how many connections may be accepted before the first of them is counted: they leave the reserve alone.
+  static func acceptsAtOnce(of limit: Int, descriptors: Int) -> UInt {
+    UInt(min(max(4, descriptors - limit - reservedDescriptors), 256))
+  }
 }
 
 /// A number of a listener: of connections, and of what went wrong with them and with certificates.

@@ -292,6 +292,9 @@ final class RequestGate: MiddlewareProtocol, Sendable {
     #expect(options.connectionLimits(descriptors: 256) == (160, 20))
     #expect(options.connectionLimits(descriptors: 20) == (16, 16))
     #expect(options.connectionLimits(descriptors: 1 << 20) == (32_768, 4096))
+    #expect(ListenerOptions.acceptsAtOnce(of: 32_768, descriptors: 1 << 20) == 256)
+    #expect(ListenerOptions.acceptsAtOnce(of: 900, descriptors: 1024) == 28)
+    #expect(ListenerOptions.acceptsAtOnce(of: 928, descriptors: 1024) == 4)
     options.connections = 10
     #expect(options.connectionLimits(descriptors: 1024) == (10, 10))
     // As an agent asks for: never more than there are descriptors.
