@@ -22,6 +22,13 @@ enum Machine {
     return averages.map { String(($0 * 10).rounded() / 10) }.joined(separator: " ")
   }
 
+  /// A value of `/proc/PID/status` in bytes.
+  static func memory(_ name: String, of process: String = "self") -> Int {
+    let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+    return (line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
+  }
+
   /// The CPU time used by this process so far, including system calls.
   static var processorTime: Duration {
     var time = timespec()

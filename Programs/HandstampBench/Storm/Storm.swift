@@ -38,12 +38,12 @@ struct Storm {
     }
     for each in clients { try each.awaitReady() }
     let probes = [
-      "where clients are": HealthProbe(port: server.port),
-      "beside the metrics": HealthProbe(address: 0x7f00_000a, port: StormServer.metricsPort),
+      ("where clients are", HealthProbe(port: server.port)),
+      ("beside the metrics", HealthProbe(address: 0x7f00_000a, port: StormServer.metricsPort)),
     ]
     let (start, before) = (Uptime.now + .milliseconds(500), server.seconds)
     for each in clients { try each.begin(at: start) }
-    for probe in probes.values { probe.start(every: .milliseconds(20)) }
+    for (_, probe) in probes { probe.start(every: .milliseconds(20)) }
     Progress.say("storm")
     try await Task.sleep(for: .seconds(0.5 + spread / 2))
     server.kill()
@@ -52,7 +52,7 @@ struct Storm {
     let back = Uptime.now - start
     var result = StormResult()
     for each in clients { result.add(try each.result()) }
-    let health = probes.mapValues { $0.end() }
+    let health = probes.map { ($0, $1.end()) }
     let cost = server.seconds - before
     let peak = server.peak
     try await Task.sleep(for: .seconds(2))
@@ -143,7 +143,7 @@ struct Storm {
 
   // MARK: After
 
-  private func tell(_ result: StormResult, _ health: [String: (times: [Double], failed: Int)]) {
+  private func tell(_ result: StormResult, _ health: [(String, (times: [Double], failed: Int))]) {
     let waits = result.sessions.compactMap { session in
       session.served.flatMap { served in session.first.map { served - $0 } }
     }

@@ -62,9 +62,7 @@ final class StormServer {
 
   /// In MB.
   func memory(_ name: String = "VmRSS") -> Double {
-    let text = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
-    let line = text?.split(separator: "\n").first { $0.hasPrefix(name) }
-    return Double(line?.split(separator: " ").dropFirst().first.flatMap { Double($0) } ?? 0) / 1024
+    Double(Machine.memory(name, of: "\(process.processIdentifier)")) / 1_048_576
   }
 }
 

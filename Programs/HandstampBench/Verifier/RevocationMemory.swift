@@ -10,12 +10,12 @@ enum RevocationMemory {
     try await FedVerifier.run { fed in
       // Whatever the first blocks load and initialize.
       await fed.revoke(0..<1024)
-      let before = memory("VmRSS")
+      let before = Machine.memory("VmRSS")
       // Resets the peak.
       try? "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8)
       let time = await Timing.once { await fed.revoke(1024..<count) }
       guard fed.verifier.feedStatus?.sessions == count else { throw BenchError("sessions are missing") }
-      FileHandle.standardOutput.write(Data("\(memory("VmHWM") - before) \(time / .seconds(1))\n".utf8))
+      FileHandle.standardOutput.write(Data("\(Machine.memory("VmHWM") - before) \(time / .seconds(1))\n".utf8))
     }
   }
 
@@ -34,13 +34,6 @@ enum RevocationMemory {
       throw BenchError("the memory of revocations cannot be measured")
     }
     return (numbers[0] / 1_048_576, Double(count) / numbers[1])
-  }
-
-  /// A value of `/proc/self/status` in bytes.
-  private static func memory(_ name: String) -> Int {
-    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-    let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") }
-    return (line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
   }
 }
 #endif
