@@ -7,8 +7,8 @@ NEEDS = ["--tests"]
 # One after another: each of these needs the machine for itself.
 FIRST = ["lint", "plain --short", "test --slowest 10", "run"]
 # In three rows, beside each other, of the same length; what measures time is not among them.
-BESIDE = [["apple --short", "docs"], ["schemathesis --short", "attack --short", "mcp --short", "openid"],
-          ["webhooks", "pages", "instructions", "passkeys", "agent", "forum --tour", "api", "manual --check", "container"]]
+BESIDE = [["apple --short", "docs", "api"], ["schemathesis --short", "attack --short", "mcp --short", "openid"],
+          ["webhooks", "pages", "instructions", "passkeys", "agent", "forum --tour", "manual --check", "container"]]
 # The last ones replace the modules of this package by their own.
 LAST = ["cluster --short", "examples", "outside --short"]
 # These build with other traits, or decide by themselves what to build.

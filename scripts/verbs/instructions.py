@@ -45,7 +45,8 @@ def counted(program, folder):
     subprocess.run(["objcopy", "--strip-debug", program, f"{folder}/{os.path.basename(program)}"], check=True)
     options = "-shared -fPIC -D_GNU_SOURCE -include signal.h -include sys/syscall.h -include unistd.h -x c -".split()
     subprocess.run([shutil.which("clang") or "cc", *options, "-o", folder + "/mask.so"], input=MASK, text=True, check=True)
-    return dict(env=os.environ | dict(LD_PRELOAD=folder + "/mask.so", HANDSTAMP_HOME=folder + "/home")), [
+    usual = {name: value for name, value in os.environ.items() if not name.startswith("HANDSTAMP_")}
+    return dict(env=usual | dict(LD_PRELOAD=folder + "/mask.so", HANDSTAMP_HOME=folder + "/home")), [
         "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--compress-strings=no", "--compress-pos=no", "-q"]
 
 
@@ -54,9 +55,9 @@ def token(program):
     server.PROGRAM, place = program, server.Server()
     place.launch()
     more, wrapper = counted(program, place.folder)
-    done = server.command("signup", "ada@example.org", "--server", place.url, text="correct horse battery\n", HANDSTAMP_HOME=place.folder + "/home")
+    server.command("signup", "ada@example.org", "--server", place.url, text="correct horse battery\n", HANDSTAMP_HOME=place.folder + "/home")
+    done = subprocess.run([*wrapper, place.folder + "/handstamp", "token"], capture_output=True, text=True, **more)
     require(done.returncode == 0, done.stderr)
-    subprocess.run([*wrapper, place.folder + "/handstamp", "token"], check=True, capture_output=True, **more)
     return own_instructions(place.folder + "/out")
 
 
@@ -159,4 +160,3 @@ def main(options):
     elif wrong:
         sys.exit("instructions: a request costs over 5 % more than before, or with a webhook over 1 % more in a refresh or 20 % in an end\n"
                  "hint: find out why, or accept it: scripts/dev instructions --update")
-    return 0
