@@ -12,7 +12,7 @@ FORUM = ["--package-path", "Examples/ForumReader", *build.PACKAGE]
 Result = collections.namedtuple("Result", "target name seconds outcome")
 # Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
 WIDTH = "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"
-COMMAND, LONGEST = "HandstampCommandTests", "(A damaged home|The tour|Several accounts)"
+COMMAND, LONGEST = "HandstampCommandTests", "(A damaged home|The tour)"
 
 
 def options(parser):
