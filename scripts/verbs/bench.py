@@ -155,4 +155,3 @@ def main(options):
         with open(path, "w") as file:
             file.write(draw(speed.figures))
         print(path + " is written")
-    return 0

@@ -147,4 +147,3 @@ def main(options):
             show(count, *shown(bench.refresh(count, BUSY // count)))
     finally:
         bench.remove()
-    return 0
