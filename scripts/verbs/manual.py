@@ -160,4 +160,3 @@ def main(options):
         done = subprocess.run(["groff", "-mdoc", "-ww", "-z", "-Tutf8", place], capture_output=True, text=True)
         if done.returncode or done.stderr:
             sys.exit(done.stderr or "groff failed")
-    return 0

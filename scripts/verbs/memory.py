@@ -1,7 +1,7 @@
 """Measures the memory of a server's connections (release).
 
 Opens idle connections and event streams one after the other, and prints the resident memory that one of each takes, and what is left afterwards. Fails
-if an idle connection takes more than 24 KB, a stream more than 48 KB, or, of at least 2000, more than 10 % stays."""
+if an idle connection takes more than 24 KB, a stream more than 24 KB, or, of at least 2000, more than 10 % stays."""
 import resource, socket, sys, time
 
 from kit import build, load, server
@@ -62,6 +62,6 @@ def main(options):
         good = measure(place, "idle connection", 24, count, lambda number: load.get("/health"), b'ok"}')
         tokens = [session["access_token"] for session in load.guests(place, (max(count, 50) + 3) // 4)]
         bearer = lambda number: f"Authorization: Bearer {tokens[number // 4]}\r\n"
-        return 0 if measure(place, "event stream", 48, count, lambda number: load.get("/v1/events", bearer(number)), b"verification") and good else 1
+        return 0 if measure(place, "event stream", 24, count, lambda number: load.get("/v1/events", bearer(number)), b"verification") and good else 1
     finally:
         server.remove_all()

@@ -74,4 +74,3 @@ def main(options):
         receiver.close()
         if verifier:
             verifier.kill()
-    return 0
