@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 #if canImport(Darwin)
 import Darwin
@@ -9,7 +10,8 @@ import Glibc
 import Musl
 #endif
 
-/// An HTTP server on the loopback interface that writes the test's bytes as given. One thread per connection.
+/// An HTTP server on the loopback interface that writes the test's bytes as given. One thread per connection. Its end is that of its
+/// connections: on Linux Foundation goes on with an abandoned request, at half a core, for as long as a server trickles.
 final class LoopbackServer: Sendable {
   /// One request, answered by writing.
   struct Connection: Sendable {
@@ -72,6 +74,7 @@ final class LoopbackServer: Sendable {
 
   let url: String
   private let descriptor: Int32
+  private let connections = Locked<Set<Int32>>([])
 
   init(_ handler: @escaping @Sendable (Connection) -> Void) throws {
     #if canImport(Glibc)
@@ -92,11 +95,15 @@ final class LoopbackServer: Sendable {
     }
     guard isBound else { throw TransportError.connectionLost("no loopback") }
     url = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
-    Thread.detachNewThread {
+    Thread.detachNewThread { [connections] in
       while case let client = accept(descriptor, nil, nil), client >= 0 {
+        connections.withLock { _ = $0.insert(client) }
         Thread.detachNewThread {
           LoopbackServer.serve(client, handler)
-          close(client)
+          connections.withLock {
+            $0.remove(client)
+            close(client)
+          }
         }
       }
     }
@@ -105,6 +112,7 @@ final class LoopbackServer: Sendable {
   deinit {
     shutdown(descriptor, Int32(SHUT_RDWR))
     close(descriptor)
+    connections.withLock { for client in $0 { shutdown(client, Int32(SHUT_RDWR)) } }
   }
 
   private static func serve(_ descriptor: Int32, _ handler: (Connection) -> Void) {
