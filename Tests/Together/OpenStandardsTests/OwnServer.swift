@@ -16,6 +16,8 @@ struct OwnServer: Sendable {
   static let password = "correct horse battery"
   /// Where browsers are sent after a sign-out.
   static let signedOut = "https://app.example.org/signed-out"
+  /// A key of each kind, generated once because that is slow.
+  private static let bothKeys = Result { try SigningKeys().withRSAKey() }
 
   static func run<Value>(
     adding more: [ConfiguredClient] = [], _ body: (OwnServer) async throws -> Value
@@ -70,7 +72,7 @@ struct OwnServer: Sendable {
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
     return try await SessionServer(
       configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint),
-      keys: more.isEmpty ? SigningKeys() : SigningKeys().withRSAKey())
+      keys: more.isEmpty ? SigningKeys() : bothKeys.get())
   }
 
   /// Creates Ada's account.

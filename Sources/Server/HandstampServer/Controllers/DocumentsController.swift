@@ -11,6 +11,9 @@ struct DocumentsController: Sendable {
   let associations: AppAssociations
   /// The paths of the OpenAPI document.
   let paths: Set<String>
+  private let openAPI: OpenAPIDocument
+  /// Since it was first asked for.
+  private let composed = Locked<FixedDocument?>(nil)
   /// Those at the root of the router, and those below the mount path.
   private let roots, documents: [(String, FixedDocument)]
 
@@ -18,7 +21,7 @@ struct DocumentsController: Sendable {
     _ configuration: ServerConfiguration, _ keys: SigningKeys, _ limits: RequestLimits, _ readiness: Readiness
   ) throws {
     (self.limits, self.readiness) = (limits, readiness)
-    let openAPI = try OpenAPIDocument(for: configuration)
+    openAPI = try OpenAPIDocument(for: configuration)
     paths = Set(openAPI.operations.map(\.path))
     resource = ResourceDocument(configuration)
     associations = try AppAssociations(configuration, routes: paths)
@@ -30,7 +33,6 @@ struct DocumentsController: Sendable {
     self.roots = roots
     documents = [
       ("/v1/app-config", try FixedDocument(appConfig: configuration.appConfig)),
-      ("/openapi.json", FixedDocument(openAPI.bytes, cacheControl: "public, max-age=300")),
       // Unlike the metadata of RFC 8414 (OpenID Connect Discovery 1.0 section 4).
       ("/.well-known/openid-configuration", metadata),
       (
@@ -45,8 +47,17 @@ struct DocumentsController: Sendable {
   ) {
     for (path, document) in roots { root.get(RouterPath(path)) { request, _ in document.response(to: request) } }
     for (path, document) in documents { routes.get(RouterPath(path)) { request, _ in document.response(to: request) } }
+    routes.get("/openapi.json") { request, _ in try openAPIDocument().response(to: request) }
     readiness.addRoutes(to: routes)
     routes.get("/v1/client-address", use: clientAddress)
+  }
+
+  private func openAPIDocument() throws -> FixedDocument {
+    try composed.withLock { known in
+      let document = try known ?? FixedDocument(openAPI.bytes(), cacheControl: "public, max-age=300")
+      known = document
+      return document
+    }
   }
 
   /// `GET /v1/client-address`: the address that the request's limits count by, and whether a proxy named it, so that an operator

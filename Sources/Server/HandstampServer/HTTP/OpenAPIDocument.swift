@@ -13,32 +13,55 @@ struct OpenAPIDocument: Sendable {
     var id: String
   }
 
+  private static let all = Result { try operations(in: file()) }
   let operations: [Operation]
-  let bytes: [UInt8]
+  private let configuration: ServerConfiguration
 
   /// - Throws: An error of `JSONSerialization`, or a `DecodingError` if the file is not a document; a test reads it.
   init(for configuration: ServerConfiguration) throws {
-    guard
-      var document = try JSONSerialization.jsonObject(with: Data(buffer: handstamp_openapi().buffer)) as? [String: Any],
-      var paths = document["paths"] as? [String: [String: [String: Any]]]
-    else {
+    self.configuration = configuration
+    operations = try OpenAPIDocument.all.get().compactMap { operation in
+      OpenAPIDocument.path(operation.path, at: configuration).map {
+        Operation(method: operation.method, path: $0, id: operation.id)
+      }
+    }
+  }
+
+  /// The text, composed anew: at a server's start it would take longer than all else.
+  func bytes() throws -> [UInt8] {
+    var document = try OpenAPIDocument.file()
+    let paths = document["paths"] as? [String: Any] ?? [:]
+    document["paths"] = paths.reduce(into: [String: Any]()) { served, entry in
+      if let path = OpenAPIDocument.path(entry.key, at: configuration) { served[path] = entry.value }
+    }
+    document["servers"] = [["url": configuration.issuer]]
+    return Array(try JSONSerialization.data(withJSONObject: document, options: [.sortedKeys, .withoutEscapingSlashes]))
+  }
+
+  private static func file() throws -> [String: Any] {
+    let json = try JSONSerialization.jsonObject(with: Data(buffer: handstamp_openapi().buffer))
+    return json as? [String: Any] ?? [:]
+  }
+
+  private static func operations(in document: [String: Any]) throws -> [Operation] {
+    guard let paths = document["paths"] as? [String: [String: [String: Any]]] else {
       throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "no OpenAPI document"))
     }
-    if configuration.administrators.isEmpty { paths = paths.filter { !$0.key.hasPrefix("/admin/") } }
-    if configuration.clientRegistration == nil { paths["/oauth/register"] = nil }
-    if configuration.appleApps.isEmpty { paths[AssociationFile.applePath] = nil }
-    if configuration.androidApps.isEmpty { paths[AssociationFile.androidPath] = nil }
-    let metadata = paths.removeValue(forKey: "/.well-known/oauth-authorization-server")
-    paths[FixedDocument.metadataPath(of: configuration.issuer)] = metadata
-    let resource = paths.removeValue(forKey: "/.well-known/oauth-protected-resource")
-    if let path = ResourceDocument(configuration)?.path { paths[path] = resource }
-    document["paths"] = paths
-    document["servers"] = [["url": configuration.issuer]]
-    operations = paths.flatMap { path, members in
+    return paths.flatMap { path, members in
       members.map { Operation(method: $0.key.uppercased(), path: path, id: $0.value["operationId"] as? String ?? "") }
     }
-    bytes = Array(
-      try JSONSerialization.data(withJSONObject: document, options: [.sortedKeys, .withoutEscapingSlashes]))
+  }
+
+  /// A path of the file as it is at a server; `nil` if that has none.
+  private static func path(_ path: String, at configuration: ServerConfiguration) -> String? {
+    switch path {
+    case "/oauth/register": configuration.clientRegistration == nil ? nil : path
+    case AssociationFile.applePath: configuration.appleApps.isEmpty ? nil : path
+    case AssociationFile.androidPath: configuration.androidApps.isEmpty ? nil : path
+    case "/.well-known/oauth-authorization-server": FixedDocument.metadataPath(of: configuration.issuer)
+    case "/.well-known/oauth-protected-resource": ResourceDocument(configuration)?.path
+    default: path.hasPrefix("/admin/") && configuration.administrators.isEmpty ? nil : path
+    }
   }
 }
 #endif

@@ -84,7 +84,7 @@ import Testing
 extension OpenAPIDocument {
   /// The members of the successful response to an operation, such as `get /v1/me`.
   func members(of operation: String) throws -> Set<String> {
-    let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any] ?? [:]
+    let document = try JSONSerialization.jsonObject(with: Data(bytes())) as? [String: Any] ?? [:]
     func find(_ value: Any?, _ path: some Sequence<Substring>) -> Any? {
       path.reduce(value) { ($0 as? [String: Any])?[String($1)] }
     }
@@ -107,7 +107,7 @@ extension OpenAPIDocument {
 
   /// The operations that accept credentials of a scheme.
   func operations(under scheme: String) throws -> [Operation] {
-    let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+    let document = try JSONSerialization.jsonObject(with: Data(bytes())) as? [String: Any]
     let paths = document?["paths"] as? [String: [String: [String: Any]]] ?? [:]
     return operations.filter { operation in
       let security = paths[operation.path]?[operation.method.lowercased()]?["security"] as? [[String: Any]] ?? []

@@ -7,6 +7,7 @@ import HandstampTesting
 import HTTPTypes
 import Hummingbird
 import Logging
+import Testing
 
 @testable import HandstampServer
 
@@ -103,7 +104,7 @@ extension TestServer {
     let phone = try ConfiguredClient(
       id: "phone", redirectURIs: ["org.example.phone:/cb", "http://127.0.0.1/cb"], scopes: ["openid", "profile"])
     let clients = parties + [phone] + more
-    let keys = try SigningKeys().withRSAKey()
+    let keys = try #require(TestServer.bothKeys)
     try await run(limits: limits, clock: clock, transport: PatientTransport(), keys: keys) {
       $0.clients = clients
     } body: { test in
