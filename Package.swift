@@ -106,13 +106,12 @@ let client: [Target] = [
       + products("NIOWebSocket", with: "WebSocket") + products("NIOSSL", with: "AsyncHTTPClient", "WebSocket")
       + products("NIOHTTPCompression", with: "AsyncHTTPClient") + products("NIOExtras", with: "WebSocket")),
   .target(
-    name: "HandstampTesting", dependencies: ["HandstampCore", "Handstamp", "HandstampRegistry"], swiftSettings: explored
-  ),
+    name: "HandstampTesting", dependencies: ["HandstampCore", "Handstamp", "HandstampRegistry"]),
 ]
 
 /// The session server and its stores, for operators and for programs that embed them.
 let server: [Target] = [
-  .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: explored),
+  .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto]),
   // Accepts connections and knows nothing of sessions: for the server, the gate and the agent. HandstampServer exports it.
   .target(
     name: "HandstampHTTP",
