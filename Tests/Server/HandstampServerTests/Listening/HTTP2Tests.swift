@@ -190,8 +190,14 @@ private enum Frame {
     try await serve(middlewares: [gate], { $0.shutdownLimit = .seconds(600) }) { (test, folder) async throws -> Void in
       async let answer = curl([test.running.url + "/health"], folder)
       await gate.arrivals(1)
-      async let idle = exchange([], test) { _ in false }
-      #expect(await eventually { test.metrics.openConnections == 2 })
+      let settings = Locked(false)
+      async let idle = exchange([], test) { frames in
+        if frames.contains(where: { $0.type == 4 }) { settings.withLock { $0 = true } }
+        return false
+      }
+      // Before that, the server knows of no HTTP 2 on it.
+      #expect(await eventually { settings.withLock { $0 } })
+      #expect(test.metrics.openConnections == 2)
       async let stopping: Void = test.running.stop()
       #expect(await eventually { test.metrics.openConnections == 1 })
       gate.open()
