@@ -1,7 +1,7 @@
 """Runs all tests, those of Examples/ForumReader included (FILTER=pattern for some).
 
-Tells one line a target, the failures again, and a total. Two processes share the machine: the command's tests, one after the other, mostly wait for
-programs; all others mostly compute, and the longest ones of the command follow them."""
+Tells one line a target, the failures again, and a total. Three processes share the machine: in two, the command's tests, one after the other, mostly
+wait for programs; all others mostly compute."""
 import collections, os, re, subprocess, sys, tempfile
 import xml.etree.ElementTree as xml
 
@@ -12,7 +12,7 @@ FORUM = ["--package-path", "Examples/ForumReader", *build.PACKAGE]
 Result = collections.namedtuple("Result", "target name seconds outcome")
 # Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
 WIDTH = "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"
-COMMAND, LONGEST = "HandstampCommandTests", "(A damaged home|The tour)"
+COMMAND, HALF = "HandstampCommandTests", "HandstampCommandTests.*(A damaged home|The tour|handstamp-server|A server (in|on)|handstamp key)"
 
 
 def options(parser):
@@ -57,7 +57,7 @@ class Run:
     """One process that tests, and its report."""
 
     def __init__(self, log, command, report):
-        self.log, self.command, self.report = log, [*command, "--xunit-output", report], report
+        self.log, self.command, self.report, self.process = log, [*command, "--xunit-output", report], report, None
 
     def begin(self, surroundings):
         """In the background; a shell would let it ignore interrupts."""
@@ -115,17 +115,18 @@ def main(options):
         else:
             # A second `swift test` would wait for the first one. A pattern that skips a suite skips those in it, whatever they are called.
             own = [tests, "--testing-library", "swift-testing", "--filter"]
-            command, others = Run("test-command", [*own, COMMAND, "--skip", LONGEST], folder + "/command.xml"), Run("test", [*test, "--skip", COMMAND], folder + "/others.xml")
-            longest = Run("test-longest", [*own, LONGEST], folder + "/longest.xml")
-            command.begin(surroundings)
+            command = [Run("test-command", [*own, COMMAND, "--skip", HALF], folder + "/command.xml"), Run("test-half", [*own, HALF], folder + "/half.xml")]
+            runs += [*command, Run("test", [*test, "--skip", COMMAND], folder + "/others.xml")]
             try:
-                others.watch(surroundings)
-                longest.watch(surroundings)
-                command.status = command.process.wait()
+                for run in command:
+                    run.begin(surroundings)
+                runs[-1].watch(surroundings)
+                for run in command:
+                    run.status = run.process.wait()
             finally:
-                if command.process.poll() == None:
-                    command.process.terminate()
-            runs += [command, others, longest]
+                for run in command:
+                    if run.process and run.process.poll() is None:
+                        run.process.terminate()
         ended = [run.end() for run in runs]
         found = [result for each, _ in ended for result in each]
     print("\n".join(summary(found)))
