@@ -217,4 +217,3 @@ def main(options):
     except Lost as error:
         print(error, file=sys.stderr)
         return 1
-    return 0

@@ -27,4 +27,3 @@ def main(options):
         with open(path, "w") as file:
             file.write(text)
     print("docs/session-machine.md and .svg are written; correct the doc comments of the states if they differ")
-    return 0

@@ -101,4 +101,3 @@ def main(options):
     finally:
         server.remove_all()
     print("ran the README's example, and those of Examples/Documents, against servers")
-    return 0

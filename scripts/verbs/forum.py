@@ -213,4 +213,3 @@ def main(options):
             reader.close()
         server.remove_all()
     print("the life of an account, in a terminal: every step passed")
-    return 0

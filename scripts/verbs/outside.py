@@ -202,4 +202,3 @@ def main(options):
         package.build(f"with {trait} alone", "--traits", trait, scratch=WORK + "/build")
     run_embedded()
     print("ran a plain client, an embedded server, other transports and a command-line app")
-    return 0

@@ -28,4 +28,3 @@ def main(options):
                 if not done.returncode or f"'{type}' is unavailable: add traits: [\"{trait}\"] to the dependency on handstamp" not in done.stdout:
                     sys.exit(f"{done.stdout}\n{module}: using {type} without its trait does not name the trait")
     print("a forgotten trait is named")
-    return 0
