@@ -12,8 +12,8 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// The modules that are explored and simulated, which takes most of the tests' time: `make` sets the variable, and they are
-/// optimized in debug builds, too. Without it there are no unsafe flags, which SwiftPM would refuse in a dependency.
+/// The modules in which exploration and simulation spend their time, which is most of the tests': `make` sets the variable, and they
+/// are optimized in debug builds, too. Without it there are no unsafe flags, which SwiftPM would refuse in a dependency.
 let optimized = ["-O", "-whole-module-optimization", "-num-threads", "2"]
 let explored =
   strict
@@ -105,8 +105,7 @@ let client: [Target] = [
       + products("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient", "LoopbackRedirect", "WebSocket")
       + products("NIOWebSocket", with: "WebSocket") + products("NIOSSL", with: "AsyncHTTPClient", "WebSocket")
       + products("NIOHTTPCompression", with: "AsyncHTTPClient") + products("NIOExtras", with: "WebSocket")),
-  .target(
-    name: "HandstampTesting", dependencies: ["HandstampCore", "Handstamp", "HandstampRegistry"]),
+  .target(name: "HandstampTesting", dependencies: ["HandstampCore", "Handstamp", "HandstampRegistry"]),
 ]
 
 /// The session server and its stores, for operators and for programs that embed them.

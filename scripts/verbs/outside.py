@@ -2,7 +2,7 @@
 
 Resolves it without traits and with each one, and compares the fetched packages with Examples/Outside/fetched; builds and runs it without traits and
 with all. The dependencies may be built already, the modules of this package must not."""
-import difflib, glob, os, pathlib, re, shutil, subprocess, sys, time, types
+import concurrent.futures, difflib, glob, os, pathlib, re, shutil, subprocess, sys, time, types
 import urllib.parse
 
 from kit import build, server, stages
@@ -23,7 +23,7 @@ def git(*words, **surroundings):
 
 def clone():
     """The working tree's content, committed or not, under a version that SwiftPM cannot have cached."""
-    for name in ("handstamp", "resolve", "Outside/Sources", "data", "programs"):
+    for name in ("handstamp", "resolve", "alone", "Outside/Sources", "data", "programs"):
         shutil.rmtree(f"{WORK}/{name}", ignore_errors=True)
     for name in ("Outside", "bin", "data", "programs"):
         os.makedirs(f"{WORK}/{name}", exist_ok=True)
@@ -35,6 +35,7 @@ def clone():
     git("push", "-q", WORK + "/handstamp", f"{commit}:refs/heads/main", f"{commit}:refs/tags/0.1.{int(time.time())}")
     shutil.copy("Examples/Outside/Package.swift", WORK + "/Outside/Package.swift")
     shutil.copytree("Examples/Outside/Sources", WORK + "/Outside/Sources")
+    shutil.copytree(WORK + "/Outside", WORK + "/alone", ignore=shutil.ignore_patterns("Package.resolved"))
 
 
 class Package:
@@ -43,21 +44,20 @@ class Package:
         self.traits = re.findall(r'"([A-Za-z]+)"', re.search(r"^let traits.*?\]", manifest, re.M | re.S)[0])
         self.environment = dict(build.environment(False), HANDSTAMP_URL="file://" + os.path.abspath(WORK + "/handstamp"))
 
-    def forget(self):
-        pathlib.Path(WORK, "Outside/Package.resolved").unlink(missing_ok=True)
+    def forget(self, name="Outside"):
+        pathlib.Path(WORK, name, "Package.resolved").unlink(missing_ok=True)
 
     def resolve(self):
-        """What SwiftPM fetches with each trait alone."""
+        """What SwiftPM fetches with each trait alone. A package apart, while this one is built."""
         found = ""
         for trait in ["", *self.traits]:
-            self.forget()
+            self.forget("alone")
             text = subprocess.run(
-                [build.SWIFT, "package", "--quiet", "--package-path", WORK + "/Outside", "--scratch-path", WORK + "/resolve",
+                [build.SWIFT, "package", "--quiet", "--package-path", WORK + "/alone", "--scratch-path", WORK + "/resolve",
                  *(["--traits", trait] if trait else []), "show-dependencies", "--format", "flatlist"],
                 env=self.environment, check=True, stdout=subprocess.PIPE, text=True).stdout
             found += " ".join([f"{trait or 'none'}:", *sorted(set(text.split()))]) + "\n"
         shutil.rmtree(WORK + "/resolve")
-        self.forget()
         pathlib.Path(WORK, "fetched").write_text(found)
         known = pathlib.Path("Examples/Outside/fetched").read_text()
         if known != found:
@@ -178,10 +178,11 @@ def run_embedded():
 def main(options):
     clone()
     package = Package()
-    print("resolves with each trait alone", flush=True)
-    package.resolve()
     if options.short:
-        package.build_plain()
+        with concurrent.futures.ThreadPoolExecutor() as beside:
+            resolved = beside.submit(package.resolve)
+            package.build_plain()
+            resolved.result()
         # In CI the program is there.
         server.PROGRAM = build.given or build.IN_CI and os.path.exists(".build/debug/handstamp") and ".build/debug/handstamp" or build.program()
         here = server.Server()
@@ -192,6 +193,8 @@ def main(options):
             server.remove_all()
         print("built and ran a plain client without warnings")
         return 0
+    print("resolves with each trait alone", flush=True)
+    package.resolve()
     # First with all, because SwiftPM removes what a build without traits does not fetch.
     bin, _ = package.build("with all traits", "--enable-all-traits")
     keep(bin, "EmbeddedServer", "Transports", "CommandLineApp")

@@ -12,6 +12,7 @@ FORUM = ["--package-path", "Examples/ForumReader", *build.PACKAGE]
 Result = collections.namedtuple("Result", "target name seconds outcome")
 # Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
 WIDTH = "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"
+# The suites of one of the two processes, which take about as long as all others of the command.
 COMMAND, HALF = "HandstampCommandTests", "HandstampCommandTests.*(A damaged home|The tour|handstamp-server|A server (in|on)|handstamp key)"
 
 

@@ -10,8 +10,8 @@ import Glibc
 import Musl
 #endif
 
-/// An HTTP server on the loopback interface that writes the test's bytes as given. One thread per connection. Its end is that of its
-/// connections: on Linux Foundation goes on with an abandoned request, at half a core, for as long as a server trickles.
+/// An HTTP server on the loopback interface that writes the test's bytes as given. One thread per connection. It closes its
+/// connections when it is released: on Linux Foundation goes on with an abandoned request, at half a core, while a server trickles.
 final class LoopbackServer: Sendable {
   /// One request, answered by writing.
   struct Connection: Sendable {
@@ -74,7 +74,6 @@ final class LoopbackServer: Sendable {
 
   let url: String
   private let descriptor: Int32
-  private let connections = Locked<Set<Int32>>([])
 
   init(_ handler: @escaping @Sendable (Connection) -> Void) throws {
     #if canImport(Glibc)
@@ -95,7 +94,8 @@ final class LoopbackServer: Sendable {
     }
     guard isBound else { throw TransportError.connectionLost("no loopback") }
     url = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
-    Thread.detachNewThread { [connections] in
+    let connections = Locked<Set<Int32>>([])
+    Thread.detachNewThread {
       while case let client = accept(descriptor, nil, nil), client >= 0 {
         connections.withLock { _ = $0.insert(client) }
         Thread.detachNewThread {
@@ -106,13 +106,13 @@ final class LoopbackServer: Sendable {
           }
         }
       }
+      connections.withLock { for client in $0 { shutdown(client, Int32(SHUT_RDWR)) } }
     }
   }
 
   deinit {
     shutdown(descriptor, Int32(SHUT_RDWR))
     close(descriptor)
-    connections.withLock { for client in $0 { shutdown(client, Int32(SHUT_RDWR)) } }
   }
 
   private static func serve(_ descriptor: Int32, _ handler: (Connection) -> Void) {

@@ -45,6 +45,7 @@ import Testing
       await #expect(throws: TransportError.timedOut) { try await transport.open(request) }
     } while !came.withLock({ $0 })
     await gone.wait()
+    withExtendedLifetime(server) {}
   }
 
   @Test(arguments: Kind.allCases)
@@ -208,6 +209,7 @@ import Testing
     call.cancel()
     await #expect(throws: TransportError.cancelled) { try await call.value }
     await gone.wait()
+    withExtendedLifetime(server) {}
   }
   #endif
 }

@@ -12,7 +12,7 @@ struct DocumentsController: Sendable {
   /// The paths of the OpenAPI document.
   let paths: Set<String>
   private let openAPI: OpenAPIDocument
-  /// Since it was first asked for.
+  /// The OpenAPI document; `nil` until a client asks for it.
   private let composed = Locked<FixedDocument?>(nil)
   /// Those at the root of the router, and those below the mount path.
   private let roots, documents: [(String, FixedDocument)]
@@ -53,11 +53,10 @@ struct DocumentsController: Sendable {
   }
 
   private func openAPIDocument() throws -> FixedDocument {
-    try composed.withLock { known in
-      let document = try known ?? FixedDocument(openAPI.bytes(), cacheControl: "public, max-age=300")
-      known = document
-      return document
-    }
+    if let known = composed.withLock({ $0 }) { return known }
+    let document = FixedDocument(try openAPI.bytes(), cacheControl: "public, max-age=300")
+    composed.withLock { $0 = document }
+    return document
   }
 
   /// `GET /v1/client-address`: the address that the request's limits count by, and whether a proxy named it, so that an operator

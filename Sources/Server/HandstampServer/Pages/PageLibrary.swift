@@ -61,7 +61,7 @@ package struct PageLibrary: Sendable {
     func texts(of name: String) -> [String: String]? {
       tried { () throws(DescribedError) in try PageLibrary.texts(files[name] ?? "{}", of: name) }
     }
-    // The package's own files alone have no circle, which a test sees and a start need not look for.
+    // A test refuses circles in the package's own files; a start looks only where an operator's are among them.
     let hasOwn = !own.isEmpty
     let english = texts(of: "en.json") ?? [:]
     var byCode: [String: Language] = [:]

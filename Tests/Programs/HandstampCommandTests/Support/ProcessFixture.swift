@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampCommandLine
 @testable import HandstampTour
 
-/// All tests that start processes, run one at a time so that each has the machine to itself.
+/// All tests that start processes, one at a time in a process that tests: each of them starts several.
 @Suite(.serialized, .timeLimit(.minutes(30))) enum Processes {}
 
 /// A real server in its own process, behind a network that tests can hold up, and folders for devices.

@@ -195,7 +195,7 @@ private enum Frame {
         if frames.contains(where: { $0.type == 4 }) { settings.withLock { $0 = true } }
         return false
       }
-      // Before that, the server knows of no HTTP 2 on it.
+      // Until it has sent its settings, the server does not know that the connection is HTTP 2.
       #expect(await eventually { settings.withLock { $0 } })
       #expect(test.metrics.openConnections == 2)
       async let stopping: Void = test.running.stop()

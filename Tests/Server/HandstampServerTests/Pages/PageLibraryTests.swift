@@ -85,11 +85,14 @@ import Testing
     func write(_ text: String, _ name: String) throws {
       try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/" + name))
     }
+    // A file that replaces none: the package's own templates and texts are looked at for circles.
+    try write("{}", "it.json")
+    #expect(try PageLibrary(folder: folder).languages == ["en", "de", "it"])
     try write("<h1>{{title}}!</h1>{{> sign_in.submit}}", "message.mustache")
     try write("{{> a.1}}", "footer.mustache")
     try write(#"{"sign_in.submit": "Connexion", "language.name": "Français", "a.1": "x"}"#, "fr.json")
     let library = try PageLibrary(folder: folder)
-    #expect(library.languages == ["en", "de", "fr"])
+    #expect(library.languages == ["en", "de", "fr", "it"])
     #expect(library.fragment("message", ["title": "x"], in: "fr") == "<h1>x!</h1>Connexion")
     #expect(library.text("sign_up.title", in: "fr") == "Create your account", "what a language lacks is English")
     /// Texts of which each has the next one, as often as `times`.
