@@ -73,8 +73,8 @@ struct Storm {
     let database = database.map { ["--database", $0] } ?? []
     guard isStrict else { return database }
     let path = folder + ".clients.json"
-    let client = #""id":"storm","flows":["authorization_code"],"redirectURIs":["https://127.0.0.1/"],"refreshOverlap":0"#
-    let text = "[{\(client)}]"
+    let client = #""id":"storm","flows":["authorization_code"],"redirectURIs":["https://127.0.0.1/"]"#
+    let text = #"[{\#(client),"refreshOverlap":0}]"#
     try text.write(toFile: path, atomically: true, encoding: .utf8)
     return database + ["--clients", path]
   }
