@@ -24,6 +24,7 @@ import Testing
       clock.advance(by: .milliseconds(200))
       session.updateSessionActivity()
       clock.advance(by: .seconds(9.8))
+      await session.reportActivity()
     }
     _ = try await session.token()
     #expect(session.state.isSignedIn)

@@ -107,13 +107,12 @@ final class LoopbackServer: Sendable {
         }
       }
       connections.withLock { for client in $0 { shutdown(client, Int32(SHUT_RDWR)) } }
+      // Closed by the thread that accepts: closed elsewhere, its number might by now be another server's, whose clients it would answer.
+      close(descriptor)
     }
   }
 
-  deinit {
-    shutdown(descriptor, Int32(SHUT_RDWR))
-    close(descriptor)
-  }
+  deinit { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   private static func serve(_ descriptor: Int32, _ handler: (Connection) -> Void) {
     var head: [UInt8] = []

@@ -73,7 +73,8 @@ import Testing
     let transport = kind.make()
     let server = try LoopbackServer { connection in
       let isChunked = connection.path == "/chunked"
-      connection.write("HTTP/1.1 200 OK\r\n")
+      // A client that takes the connection for one that stays may send its next request into its end.
+      connection.write("HTTP/1.1 200 OK\r\nConnection: close\r\n")
       connection.write(isChunked ? "Transfer-Encoding: chunked\r\n\r\n3e9\r\n" : "Content-Length: 1001\r\n\r\n")
       connection.write([UInt8](repeating: 65, count: 1001))
       if isChunked { connection.write("\r\n0\r\n\r\n") }

@@ -123,7 +123,7 @@ import FoundationNetworking
     let first = try await accounts.remove(account("ada"))
     #expect(first.cleanup.kept == ["host_cookies"] && first.scopesWithoutStep.isEmpty && cookies.contains("host"))
     let last = try await accounts.remove(account("bob"))
-    #expect(last.cleanup.kept.isEmpty && !cookies.contains("host"))
+    #expect(last.cleanup.kept.isEmpty && !cookies.contains("host"), "\(last.cleanup)")
   }
   #endif
 

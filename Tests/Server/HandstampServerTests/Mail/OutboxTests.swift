@@ -64,6 +64,7 @@ extension TestServer {
       #expect(post.all.isEmpty)
       test.clock.advance(by: .seconds(31))
       let code = try #require(try await post.next(after: test).code)
+      await test.server.lasting.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsSent == 1 && test.metrics.mailsAbandoned == 0)
       #expect(try await test.confirmReset(code).status == 204)
     }
