@@ -1,16 +1,17 @@
 """Runs the same checks as CI, and shows the time of each.
 
 Steps that mostly wait for programs run beside each other; their output is shown when they end. With names, only these."""
-import collections, os, subprocess, sys, threading, time
+import collections, concurrent.futures, os, subprocess, sys, threading, time
 
 NEEDS = ["--tests"]
 # One after another: each of these needs the machine for itself.
 FIRST = ["lint", "plain --short", "test --slowest 10", "run"]
-# In three rows, beside each other, of the same length; what measures time is not among them.
-BESIDE = [["apple --short", "docs", "api"], ["schemathesis --short", "attack --short", "mcp --short", "openid"],
-          ["webhooks", "pages", "instructions", "passkeys", "agent", "forum --tour", "manual --check", "container"]]
-# The last ones replace the modules of this package by their own.
-LAST = ["cluster --short", "examples", "outside --short"]
+# Three at a time, the longest first; those of a row, one after another. What measures time is not among them.
+BESIDE = [["apple --short", "docs", "api"], *([step] for step in (
+    "pages", "instructions", "attack --short", "mcp --short", "forum --tour", "openid", "cluster --short", "webhooks", "schemathesis --short", "passkeys", "agent",
+    "container", "manual --check"))]
+# These replace the modules of this package by their own.
+LAST = ["examples", "outside --short"]
 # These build with other traits, or decide by themselves what to build.
 BUILDERS = ("lint", "plain", "test", "examples", "outside")
 
@@ -53,11 +54,8 @@ class Steps:
                 self.failed, self.last = step, "" if is_alone else "\n".join(done.stdout.splitlines()[-20:])
 
     def run_beside(self, rows):
-        threads = [threading.Thread(target=lambda row=row: [self.run(step, False) for step in row]) for row in rows]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with concurrent.futures.ThreadPoolExecutor(max_workers=3) as workers:
+            list(workers.map(lambda row: [self.run(step, False) for step in row], rows))
 
 
 def main(options):

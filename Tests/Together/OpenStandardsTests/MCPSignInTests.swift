@@ -2,8 +2,8 @@
 import Foundation
 import HTTPTypes
 import HandstampServer
+import HandstampSupport
 import Hummingbird
-import Logging
 import NIOCore
 import Testing
 
@@ -28,48 +28,36 @@ import Testing
       let home = NSTemporaryDirectory() + "handstamp-mcp-\(UInt64.random(in: 0 ... .max))"
       try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(atPath: home) }
-      let port = try await OwnServer.freePort()
-      let url = "http://127.0.0.1:\(port)/mcp"
-      let client = try ConfiguredClient(
-        id: "agent", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
-        scopes: ["openid", "profile", "offline_access"] + scopes, audiences: isAudience ? [url] : [])
-      try await OwnServer.run(adding: [client]) { server async throws in
-        try await server.signUp()
-        try await remote(at: port, of: server.url) {
+      let issuer = Locked("")
+      try await serving(remote(of: { issuer.withLock { $0 } })) { origin in
+        let url = origin + "/mcp"
+        let client = try ConfiguredClient(
+          id: "agent", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
+          scopes: ["openid", "profile", "offline_access"] + scopes, audiences: isAudience ? [url] : [])
+        try await OwnServer.run(adding: [client]) { server async throws in
+          try await server.signUp()
+          issuer.withLock { $0 = server.url }
           try await body(Stage(server: server, home: home, url: url))
         }
       }
     }
 
-    /// Serves the metadata of the remote server, and its challenge.
-    private static func remote(
-      at port: Int, of issuer: String, _ body: @escaping @Sendable () async throws -> Void
-    ) async throws {
-      let origin = "http://127.0.0.1:\(port)"
+    /// The metadata of the remote server, and its challenge.
+    private static func remote(of issuer: @escaping @Sendable () -> String) -> Router<BasicRequestContext> {
       let place = "/.well-known/oauth-protected-resource/mcp"
       let router = Router()
-      router.get("\(place)") { _, _ in
+      router.get("\(place)") { request, _ in
+        let resource = "http://\(request.head.authority ?? "")/mcp"
         let text =
-          #"{"resource":"\#(origin)/mcp","authorization_servers":["\#(issuer)"],"scopes_supported":["read"]}"#
+          #"{"resource":"\#(resource)","authorization_servers":["\#(issuer())"],"scopes_supported":["read"]}"#
         return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
       }
-      router.get("/mcp") { _, _ in
-        Response(
-          status: .unauthorized, headers: [.wwwAuthenticate: "Bearer resource_metadata=\"\(origin)\(place)\""])
+      router.get("/mcp") { request, _ in
+        let metadata = "http://\(request.head.authority ?? "")\(place)"
+        return Response(
+          status: .unauthorized, headers: [.wwwAuthenticate: "Bearer resource_metadata=\"\(metadata)\""])
       }
-      let (started, start) = AsyncStream.makeStream(of: Void.self)
-      let application = Application(
-        router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: port)),
-        onServerRunning: { _ in start.finish() }, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await application.run() }
-        group.addTask {
-          for await _ in started {}
-          try await body()
-        }
-        try await group.next()
-        group.cancelAll()
-      }
+      return router
     }
 
     private func child(_ words: String, input: String = "", log: String? = nil) throws -> Child {

@@ -4,7 +4,6 @@ import HTTPTypes
 import HandstampCore
 import HandstampSupport
 import Hummingbird
-import Logging
 import NIOCore
 import Testing
 
@@ -20,12 +19,11 @@ private final class RegistrationOffice: Sendable {
     var registered: [String] = []
     var tokens = 0
   }
-  let port: Int
   private let state = Locked(State())
+  private let place = Locked("")
 
-  init(port: Int) { self.port = port }
-
-  var url: String { "http://127.0.0.1:\(port)" }
+  /// Empty until it is served.
+  var url: String { place.withLock { $0 } }
   /// The bodies of all registrations.
   var registrations: [String] { state.withLock { $0.registered } }
   func forgetAll() { state.withLock { $0.known = [] } }
@@ -75,9 +73,10 @@ private final class RegistrationOffice: Sendable {
   }
 
   private var router: Router<BasicRequestContext> {
-    let (router, url) = (Router(), url)
+    let router = Router()
     router.get("/.well-known/oauth-authorization-server") { _, _ in
-      Self.json(
+      let url = self.url
+      return Self.json(
         """
         {"issuer":"\(url)","token_endpoint":"\(url)/token","device_authorization_endpoint":"\(url)/device",\
         "registration_endpoint":"\(url)/register","scopes_supported":["read"]}
@@ -86,15 +85,17 @@ private final class RegistrationOffice: Sendable {
     router.post("/register") { request, _ in self.register(try await Self.text(request)) }
     router.post("/token") { request, _ in self.tokens(try await Self.text(request)) }
     router.post("/device") { request, _ in
-      let code = #"{"device_code":"d","user_code":"ABCD","verification_uri":"\#(url)/go","interval":1}"#
+      let code = #"{"device_code":"d","user_code":"ABCD","verification_uri":"\#(self.url)/go","interval":1}"#
       return self.answer(try await Self.text(request)) { _, _ in Self.json(code) }
     }
     let place = "/.well-known/oauth-protected-resource/mcp"
     router.get("\(place)") { _, _ in
-      Self.json(#"{"resource":"\#(url)/mcp","authorization_servers":["\#(url)/"],"scopes_supported":["read"]}"#)
+      Self.json(
+        #"{"resource":"\#(self.url)/mcp","authorization_servers":["\#(self.url)/"],"scopes_supported":["read"]}"#)
     }
     router.get("/mcp") { _, _ in
-      Response(status: .unauthorized, headers: [.wwwAuthenticate: "Bearer resource_metadata=\"\(url)\(place)\""])
+      Response(
+        status: .unauthorized, headers: [.wwwAuthenticate: "Bearer resource_metadata=\"\(self.url)\(place)\""])
     }
     return router
   }
@@ -103,20 +104,10 @@ private final class RegistrationOffice: Sendable {
     let home = NSTemporaryDirectory() + "handstamp-register-\(UInt64.random(in: 0 ... .max))"
     try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: home) }
-    let office = RegistrationOffice(port: try await OwnServer.freePort())
-    let (started, start) = AsyncStream.makeStream(of: Void.self)
-    let application = Application(
-      router: office.router,
-      configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: office.port)),
-      onServerRunning: { _ in start.finish() }, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await application.run() }
-      group.addTask {
-        for await _ in started {}
-        try await body(office, home)
-      }
-      try await group.next()
-      group.cancelAll()
+    let office = RegistrationOffice()
+    try await serving(office.router) { url in
+      office.place.withLock { $0 = url }
+      try await body(office, home)
     }
   }
 }
