@@ -173,4 +173,3 @@ def main(options=None):
         list(workers.map(check, SHORT if options and options.short else platforms.RELEASES))
     # Written last, so that it is there only if all modules are.
     pathlib.Path(ARGUMENTS).write_text("\n".join(places))
-    return 0

@@ -13,4 +13,3 @@ def main(options):
         build.programs("handstamp", "HandstampBench", release=True)
     else:
         build.build("build", *build.ALL, "--build-tests")
-    return 0

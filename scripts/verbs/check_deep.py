@@ -35,4 +35,3 @@ def main(options):
         if subprocess.run([sys.executable, "scripts/dev", *verb.split()]).returncode:
             print(f"{verb} failed\nhint: scripts/dev check-deep --from {verb.split()[0]}", file=sys.stderr)
             return 1
-    return 0

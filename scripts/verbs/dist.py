@@ -218,4 +218,3 @@ def main(options):
         print("no package: dpkg-deb and dpkg-shlibdeps of Debian are missing\n"
               "hint: on Debian: apt-get install dpkg-dev; elsewhere: make install PREFIX=/usr/local", file=sys.stderr)
     gather(version, OUT)
-    return 0

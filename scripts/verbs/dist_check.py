@@ -82,4 +82,3 @@ def main(options):
         boot = dist.read(WORK + "/boot.log").splitlines()[-30:]
         sys.exit("\n".join([*boot, dist.read(mounted + "/output"), f"the package fails on Debian {debian.release()}"]))
     print(dist.read(mounted + "/passed"), end="")
-    return 0

@@ -47,4 +47,3 @@ def main(options):
     # Of the same modules, as the check for iOS leaves them: what is newer than the oldest supported release is refused, too.
     apple.in_xcode(apple.prepared("ios"), "Guides", code)
     print("guides: every snippet compiled, plainly and in the modes of a new app")
-    return 0

@@ -2,7 +2,7 @@
 
 Resolves it without traits and with each one, and compares the fetched packages with Examples/Outside/fetched; builds and runs it without traits and
 with all. The dependencies may be built already, the modules of this package must not."""
-import concurrent.futures, difflib, glob, os, pathlib, re, shutil, subprocess, sys, time, types
+import difflib, glob, os, pathlib, re, shutil, subprocess, sys, time, types
 import urllib.parse
 
 from kit import build, server, stages
@@ -13,7 +13,7 @@ WORK = ".build/outside"
 
 
 def options(parser):
-    parser.add_argument("--short", action="store_true", help="only the plain client, without traits")
+    parser.add_argument("--short", action="store_true", help="only what is without traits: the fetched packages and the plain client")
     parser.add_argument("--deep", action="store_true", help="also build it with each trait alone")
 
 
@@ -47,22 +47,22 @@ class Package:
     def forget(self, name="Outside"):
         pathlib.Path(WORK, name, "Package.resolved").unlink(missing_ok=True)
 
-    def resolve(self):
-        """What SwiftPM fetches with each trait alone. A package apart, while this one is built."""
+    def resolve(self, traits):
+        """What SwiftPM fetches with each trait alone, and without any. A package apart, because the builds need it all."""
         found = ""
-        for trait in ["", *self.traits]:
+        for trait in ["none", *traits]:
             self.forget("alone")
             text = subprocess.run(
                 [build.SWIFT, "package", "--quiet", "--package-path", WORK + "/alone", "--scratch-path", WORK + "/resolve",
-                 *(["--traits", trait] if trait else []), "show-dependencies", "--format", "flatlist"],
+                 *(["--traits", trait] if trait != "none" else []), "show-dependencies", "--format", "flatlist"],
                 env=self.environment, check=True, stdout=subprocess.PIPE, text=True).stdout
-            found += " ".join([f"{trait or 'none'}:", *sorted(set(text.split()))]) + "\n"
+            found += " ".join([f"{trait}:", *sorted(set(text.split()))]) + "\n"
         shutil.rmtree(WORK + "/resolve")
-        pathlib.Path(WORK, "fetched").write_text(found)
-        known = pathlib.Path("Examples/Outside/fetched").read_text()
-        if known != found:
-            changes = difflib.unified_diff(known.splitlines(True), found.splitlines(True), "Examples/Outside/fetched", "now")
-            sys.exit("".join(changes) + f"the fetched packages have changed\nhint: if that is intended: cp {WORK}/fetched Examples/Outside/fetched")
+        known, found = pathlib.Path("Examples/Outside/fetched").read_text().splitlines(True), found.splitlines(True)
+        if changes := list(difflib.unified_diff(known if traits else known[:1], found, "Examples/Outside/fetched", "now")):
+            pathlib.Path(WORK, "fetched").write_text("".join(found))
+            hint = f"cp {WORK}/fetched Examples/Outside/fetched" if traits else "scripts/dev outside"
+            sys.exit("".join(changes) + f"the fetched packages have changed\nhint: if that is intended: {hint}")
 
     def build(self, words, *options, scratch=None, **more):
         """Returns the folder, and what the build said."""
@@ -178,11 +178,9 @@ def run_embedded():
 def main(options):
     clone()
     package = Package()
+    package.resolve([] if options.short else package.traits)
     if options.short:
-        with concurrent.futures.ThreadPoolExecutor() as beside:
-            resolved = beside.submit(package.resolve)
-            package.build_plain()
-            resolved.result()
+        package.build_plain()
         # In CI the program is there.
         server.PROGRAM = build.given or build.IN_CI and os.path.exists(".build/debug/handstamp") and ".build/debug/handstamp" or build.program()
         here = server.Server()
@@ -191,10 +189,7 @@ def main(options):
             Program("PlainClient", here.url).ended("signed in: true", "signed in: false")
         finally:
             server.remove_all()
-        print("built and ran a plain client without warnings")
-        return 0
-    print("resolves with each trait alone", flush=True)
-    package.resolve()
+        return print("built and ran a plain client without warnings")
     # First with all, because SwiftPM removes what a build without traits does not fetch.
     bin, _ = package.build("with all traits", "--enable-all-traits")
     keep(bin, "EmbeddedServer", "Transports", "CommandLineApp")

@@ -5,10 +5,7 @@
 Each line of input is a question, each line of output its answer: a JSON object. `scan` has the rows of a QR code, of 0 and 1; `show` has the
 address that such a code has, and the time in seconds.
 """
-import json
-import subprocess
-import sys
-import tempfile
+import json, subprocess, sys, tempfile
 
 import pyotp
 

@@ -4,8 +4,7 @@
 
 Each line of input is a question, each line of output its answer: a JSON object. A refusal has the member `refused`.
 """
-import json
-import sys
+import json, sys
 
 from authlib.jose import JsonWebKey, JsonWebSignature
 

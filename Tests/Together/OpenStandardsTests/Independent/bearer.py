@@ -5,12 +5,7 @@
 It serves https with a self-signed certificate, prints its port, then a line for every request: its path and the client's
 credential. It exits when its standard input closes.
 """
-import hashlib
-import os
-import ssl
-import subprocess
-import sys
-import tempfile
+import hashlib, os, ssl, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
 from parties.hostile import Listener

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Ada at a real browser: completes the pages with keyboard and mouse, and prints each result on a line."""
-import os
-import sys
+import os, sys
 
 from selenium.webdriver.common.keys import Keys
 

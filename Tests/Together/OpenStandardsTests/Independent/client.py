@@ -3,10 +3,8 @@
 It prints `open URL` when a browser must be opened, `type CODE` when a user must type a code (then waits for a line), and
 otherwise the result of each step.
 """
-import os
-import sys
+import os, sys
 
-os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
 
 from authlib.integrations.base_client.errors import OAuthError

@@ -3,21 +3,11 @@
 It prints the port that it listens on. Each connection begins with a line of JSON, a script and its arguments, and is then the
 script's standard input and output. It exits when its standard input closes.
 """
-import json
-import os
-import runpy
-import select
-import signal
-import socket
-import sys
+import json, os, runpy, select, signal, socket, sys
 
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 
-import authlib.integrations.flask_oauth2
-import authlib.integrations.requests_client
-import authlib.oidc.core.grants
-import authlib.oauth2.rfc8628
-import flask
+import authlib.integrations.flask_oauth2, authlib.integrations.requests_client, authlib.oidc.core.grants, authlib.oauth2.rfc8628
 
 
 def accepted():

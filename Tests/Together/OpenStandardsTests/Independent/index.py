@@ -5,11 +5,7 @@
 It serves http on loopback, prints its port, then a line for every request: its path and the client's credential. It exits when its
 standard input closes.
 """
-import base64
-import io
-import os
-import sys
-import zipfile
+import base64, io, os, sys, zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
 from parties.hostile import Listener

@@ -4,11 +4,7 @@
 
 It prints its public key as a JWK Set, reads the server's address, and prints the result of each step.
 """
-import json
-import os
-import sys
-
-os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
+import json, sys
 
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session

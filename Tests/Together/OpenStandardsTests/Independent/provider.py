@@ -6,12 +6,7 @@
 It prints its address, consents to everything, and exits when its standard input closes. `POST /user?number=2` signs another user in
 from then on; `POST /forget` ends every refresh token; `GET /seen` is what it was sent.
 """
-import base64
-import json
-import os
-import sys
-import threading
-import urllib.parse
+import base64, json, os, sys, threading, urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
 from parties.hostile import Listener

@@ -4,14 +4,7 @@
 
 It prints its address, has one user (ada, who consents to everything), and exits when its standard input closes.
 """
-import argparse
-import base64
-import os
-import sys
-import threading
-import time
-
-os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
+import argparse, base64, os, sys, threading, time
 
 from authlib.integrations.flask_oauth2 import AuthorizationServer, ResourceProtector
 from authlib.integrations.flask_oauth2 import current_token

@@ -4,8 +4,7 @@
 
 It prints its address, signs every user in whose name a form has, and exits when its standard input closes.
 """
-import os
-import sys
+import os, sys
 
 if len(sys.argv) == 1:
     sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
