@@ -140,7 +140,7 @@ let server: [Target] = [
       .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
     ] + products("_CryptoExtras", with: "Server") + hummingbird("Server")
       + products("ServiceLifecycle", "UnixSignals", "Metrics", "CoreMetrics", "NIOHTTP1", with: "Server")
-      + products("Mustache", with: "Server"), resources: [.embedInCode("Templates")]),
+      + products("Mustache", with: "Server"), exclude: ["Templates"]),
   .target(
     name: "HandstampSQLite",
     dependencies: ["HandstampCore", "HandstampRegistry"] + products("GRDB", "GRDBSQLite", with: "Server")),

@@ -79,7 +79,7 @@ def module_maps():
 
 
 def files(module):
-    return sources("Examples/ForumReader/Server") if module == "HandstampForumServer" else sources("Sources/*/" + module, "Programs/" + module, BUILT + f"/debug/{module}.build/DerivedSources")
+    return sources("Examples/ForumReader/Server") if module == "HandstampForumServer" else sources("Sources/*/" + module, "Programs/" + module)
 
 
 def settings(module):

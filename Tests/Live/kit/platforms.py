@@ -58,9 +58,9 @@ class Platform:
             module = os.path.basename(os.path.dirname(path))
             os.makedirs(f"{folder}/system/{module}", exist_ok=True)
             self.copy(path, f"{folder}/system/{module}/arm64-apple-{name}.swiftmodule")
-        # Those of this package are compiled for the platform; the pages have generated code.
+        # Those of this package are compiled for the platform.
         for path in glob.glob(f"{built}/Modules/*.swiftmodule") if built else []:
-            if not re.match("Handstamp(?!Pages)", os.path.basename(path)):
+            if not os.path.basename(path).startswith("Handstamp"):
                 self.copy(path, f"{folder}/system/{os.path.basename(path)}")
         # The map of the C library, which the compiler adds itself for Linux.
         here = f"{self.resources}/linux/{self.triple.split('-')[0]}"

@@ -8,6 +8,15 @@ struct handstamp_file {
   size_t count;
 };
 
+// A file of the pages, with a zero at its end.
+struct handstamp_page {
+  const char *name;
+  const unsigned char *text;
+};
+
+// Those of the pages; the last one has no name.
+const struct handstamp_page *handstamp_pages(void);
+
 struct handstamp_file handstamp_openapi(void);
 struct handstamp_file handstamp_common_passwords(void);
 

@@ -1,4 +1,5 @@
 #if Server
+import CHandstampFiles
 import Foundation
 import HandstampRegistry
 package import HandstampSupport
@@ -205,61 +206,15 @@ package struct PageLibrary: Sendable {
 
 extension PageLibrary {
   /// The files in the folder Templates, which are part of the program. A test compares the list with the folder.
-  static let builtIn: [String: String] = [
-    "account_activity.mustache": text(PackageResources.account_activity_mustache),
-    "account_apps.mustache": text(PackageResources.account_apps_mustache),
-    "account_data.mustache": text(PackageResources.account_data_mustache),
-    "account_devices.mustache": text(PackageResources.account_devices_mustache),
-    "account_email.mustache": text(PackageResources.account_email_mustache),
-    "account_profile.mustache": text(PackageResources.account_profile_mustache),
-    "account_security.mustache": text(PackageResources.account_security_mustache),
-    "account_totp.mustache": text(PackageResources.account_totp_mustache),
-    "actions.mustache": text(PackageResources.actions_mustache),
-    "borrowed.mustache": text(PackageResources.borrowed_mustache),
-    "brand.mustache": text(PackageResources.brand_mustache),
-    "card.mustache": text(PackageResources.card_mustache),
-    "confirm.mustache": text(PackageResources.confirm_mustache),
-    "confirm_email.mustache": text(PackageResources.confirm_email_mustache),
-    "confirm_end.mustache": text(PackageResources.confirm_end_mustache),
-    "confirm_owner.mustache": text(PackageResources.confirm_owner_mustache),
-    "consent.mustache": text(PackageResources.consent_mustache),
-    "console.mustache": text(PackageResources.console_mustache),
-    "de.json": text(PackageResources.de_json),
-    "delete.mustache": text(PackageResources.delete_mustache),
-    "device_allow.mustache": text(PackageResources.device_allow_mustache),
-    "device_code.mustache": text(PackageResources.device_code_mustache),
-    "devices_list.mustache": text(PackageResources.devices_list_mustache),
-    "en.json": text(PackageResources.en_json),
-    "error.mustache": text(PackageResources.error_mustache),
-    "errors.mustache": text(PackageResources.errors_mustache),
-    "field_code.mustache": text(PackageResources.field_code_mustache),
-    "field_email.mustache": text(PackageResources.field_email_mustache),
-    "field_name.mustache": text(PackageResources.field_name_mustache),
-    "field_new_password.mustache": text(PackageResources.field_new_password_mustache),
-    "field_password.mustache": text(PackageResources.field_password_mustache),
-    "footer.mustache": text(PackageResources.footer_mustache),
-    "forgot.mustache": text(PackageResources.forgot_mustache),
-    "icon.svg": text(PackageResources.icon_svg),
-    "icons.mustache": text(PackageResources.icons_mustache),
-    "layout.mustache": text(PackageResources.layout_mustache),
-    "logout.mustache": text(PackageResources.logout_mustache),
-    "message.mustache": text(PackageResources.message_mustache),
-    "notice.mustache": text(PackageResources.notice_mustache),
-    "pages.css": text(PackageResources.pages_css),
-    "pages.js": text(PackageResources.pages_js),
-    "passkey_status.mustache": text(PackageResources.passkey_status_mustache),
-    "person.mustache": text(PackageResources.person_mustache),
-    "provider_buttons.mustache": text(PackageResources.provider_buttons_mustache),
-    "recover.mustache": text(PackageResources.recover_mustache),
-    "recovery_codes.mustache": text(PackageResources.recovery_codes_mustache),
-    "reset.mustache": text(PackageResources.reset_mustache),
-    "scopes.mustache": text(PackageResources.scopes_mustache),
-    "second_factor.mustache": text(PackageResources.second_factor_mustache),
-    "sign_in.mustache": text(PackageResources.sign_in_mustache),
-    "sign_up.mustache": text(PackageResources.sign_up_mustache),
-  ]
-
-  private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+  static let builtIn: [String: String] = {
+    var files: [String: String] = [:]
+    var next = handstamp_pages()
+    while let page = next?.pointee, let name = page.name {
+      files[String(cString: name)] = String(cString: page.text)
+      next = next?.successor()
+    }
+    return files
+  }()
 }
 
 /// Checks of an operator's files that can be parsed, and would fail without a word when their page is needed.
