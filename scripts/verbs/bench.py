@@ -4,7 +4,7 @@ Starts handstamp-server serve (SQLite, synchronous=FULL, standard limits, metric
 for each part the rate, and the processor time of a request, which is the server's own, from /proc. Server and load share the machine: processor times
 carry over to others, rates do not. The terms of their bounds come from HandstampBench, in the same run: hello-world by the same framework, a signature,
 its check, a grouped commit, the reading of a row."""
-import json, os, sqlite3, subprocess, time
+import json, os, sqlite3, subprocess, sys, time
 
 from drawing import speed as drawing
 from kit import build, load, server
@@ -16,7 +16,8 @@ EMAILS = [f"load{number}@example.org" for number in range(8)]
 
 def options(parser):
     parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
-    parser.add_argument("--storm", type=int, help="only a storm of so many sessions, which docs/storm.svg shows")
+    parser.add_argument("--storm", type=int, help="only a storm of so many sessions; docs/storm.svg shows one of 100,000")
+    parser.add_argument("--strict", action="store_true", help="with --storm: clients without rotation keys, at a server that serves no token twice")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000], help="sessions in the file")
 
 
@@ -136,8 +137,11 @@ def size(database):
 
 def main(options):
     server.PROGRAM, bench = build.programs("handstamp", "HandstampBench", release=True)
+    if options.strict and not options.storm:
+        sys.exit("bench: --strict is for a storm\nhint: scripts/dev bench --strict --storm 2000")
     if options.storm:
-        return subprocess.run([bench, "--storm", str(options.storm), "--server", build.operators(server.PROGRAM), "--picture", "docs/storm.svg"]).returncode
+        more = ["--strict"] if options.strict else ["--picture", "docs/storm.svg"] if options.storm == 100_000 else []
+        return subprocess.run([bench, "--storm", str(options.storm), "--server", build.operators(server.PROGRAM), *more]).returncode
     if subprocess.run([bench]).returncode:
         return 1
     speed = Speed(options.seconds, options.sizes)

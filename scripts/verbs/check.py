@@ -8,10 +8,10 @@ NEEDS = ["--tests"]
 FIRST = ["lint", "plain --short", "test --slowest 10", "run"]
 # Three at a time, the longest first; those of a row, one after another. What measures time is not among them.
 BESIDE = [["apple --short", "docs", "api"], *([step] for step in (
-    "pages", "instructions", "attack --short", "mcp --short", "forum --tour", "openid", "cluster --short", "webhooks", "schemathesis --short", "passkeys", "agent",
+    "pages", "instructions", "attack --short", "mcp --short", "forum --tour", "openid", "webhooks", "schemathesis --short", "passkeys", "agent",
     "container", "manual --check"))]
-# These replace the modules of this package by their own.
-LAST = ["examples", "outside --short"]
+# The last ones replace the modules of this package by their own.
+LAST = ["cluster --short", "examples", "outside --short"]
 # These build with other traits, or decide by themselves what to build.
 BUILDERS = ("lint", "plain", "test", "examples", "outside")
 

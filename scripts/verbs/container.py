@@ -3,7 +3,7 @@
 Resolves their packages, paths, services and settings. With --deep, runs the steps of the Containerfile's last stage in a Debian of its own, and
 starts the four services as compose.yaml says: the server in that Debian, and PostgreSQL, a mail catcher and Caddy of this machine beside it. Needs
 root for that."""
-import hashlib, ipaddress, json, os, re, shlex, shutil, subprocess, sys, tempfile
+import glob, hashlib, ipaddress, json, os, re, shlex, shutil, subprocess, sys, tempfile
 
 import composed, yaml
 from kit import build, debian
@@ -109,6 +109,9 @@ def check_paths(image):
             (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, target)
         done = subprocess.run([build.SWIFT, "package", "describe", "--package-path", folder], capture_output=True, text=True)
         require(not done.returncode, f"{FILE}: what is copied is no package: {done.stderr}")
+        for path in glob.glob(folder + "/Sources/C/*/*.c"):
+            for name in re.findall(r'^#embed "(.*)"', open(path).read(), re.M):
+                require(os.path.exists(os.path.join(os.path.dirname(path), name)), f"{FILE}: does not copy {name}, which {os.path.basename(path)} embeds")
     source, target = image.one("COPY").split()[1:]
     require(f" {source} " in " ".join(image.all("RUN", 0)), f"{FILE}: no step of the first stage makes {source}")
     require(image.command[0] == target, f"{FILE}: ENTRYPOINT is not {target}")

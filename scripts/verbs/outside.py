@@ -60,7 +60,8 @@ class Package:
         shutil.rmtree(WORK + "/resolve")
         known, found = pathlib.Path("Examples/Outside/fetched").read_text().splitlines(True), found.splitlines(True)
         if changes := list(difflib.unified_diff(known if traits else known[:1], found, "Examples/Outside/fetched", "now")):
-            pathlib.Path(WORK, "fetched").write_text("".join(found))
+            if traits:
+                pathlib.Path(WORK, "fetched").write_text("".join(found))
             hint = f"cp {WORK}/fetched Examples/Outside/fetched" if traits else "scripts/dev outside"
             sys.exit("".join(changes) + f"the fetched packages have changed\nhint: if that is intended: {hint}")
 

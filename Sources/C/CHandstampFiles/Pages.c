@@ -1,6 +1,6 @@
 #include "CHandstampFiles.h"
 
-// The templates, texts and styles of the pages. They have no zero bytes; a test compares the list with the folder.
+// The templates, texts, styles, script and icon of the pages. They have no zero bytes; a test compares the list with the folder.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 #define FILE(name) {name, (const unsigned char[]){
 #define END , 0}},

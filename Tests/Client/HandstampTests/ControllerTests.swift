@@ -258,6 +258,19 @@ import Testing
     #expect(backend.calls.count == 1)
   }
 
+  /// No phone is woken for more.
+  @Test(arguments: [nil, Duration.seconds(900)])
+  func `waits for one timer, and with an idle limit for a second one`(_ limit: Duration?) async throws {
+    var policy = SessionPolicy()
+    policy.idleLimit = limit
+    let controller = try await signedIn(ScriptedBackend.rotating(), policy: policy)
+    let wanted = limit == nil ? 1 : 2
+    await clock.sleepers(wanted)
+    _ = try await controller.token()
+    await othersFirst()
+    #expect(clock.sleeperCount == wanted)
+  }
+
   @Test func `has a clock that can sleep forever`() async {
     let sleeping = Task { try await SystemClock().sleep(for: .seconds(Int64.max)) }
     // Falling asleep has no event. A sleep cancelled before it began throws as well, and would prove less.

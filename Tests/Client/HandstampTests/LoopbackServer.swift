@@ -73,30 +73,30 @@ final class LoopbackServer: Sendable {
   }
 
   let url: String
-  private let descriptor: Int32
+  private let address: sockaddr_in
+  private let isOver = Locked(false)
 
   init(_ handler: @escaping @Sendable (Connection) -> Void) throws {
-    #if canImport(Glibc)
-    let stream = Int32(SOCK_STREAM.rawValue)
-    #else
-    let stream = SOCK_STREAM
-    #endif
-    descriptor = socket(AF_INET, stream, 0)
+    let descriptor = LoopbackServer.socket()
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let descriptor = descriptor
     let isBound = withUnsafeMutablePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         bind(descriptor, $0, size) == 0 && listen(descriptor, 128) == 0 && getsockname(descriptor, $0, &size) == 0
       }
     }
     guard isBound else { throw TransportError.connectionLost("no loopback") }
+    self.address = address
     url = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
     let connections = Locked<Set<Int32>>([])
-    Thread.detachNewThread {
+    Thread.detachNewThread { [isOver] in
       while case let client = accept(descriptor, nil, nil), client >= 0 {
+        guard !isOver.withLock({ $0 }) else {
+          close(client)
+          break
+        }
         connections.withLock { _ = $0.insert(client) }
         Thread.detachNewThread {
           LoopbackServer.serve(client, handler)
@@ -107,12 +107,32 @@ final class LoopbackServer: Sendable {
         }
       }
       connections.withLock { for client in $0 { shutdown(client, Int32(SHUT_RDWR)) } }
-      // Closed by the thread that accepts: closed elsewhere, its number might by now be another server's, whose clients it would answer.
+      // By the thread that accepts: closed elsewhere, its number might by now be another server's, whose clients it would answer.
       close(descriptor)
     }
   }
 
-  deinit { shutdown(descriptor, Int32(SHUT_RDWR)) }
+  deinit {
+    isOver.withLock { $0 = true }
+    // Wakes the thread that accepts.
+    let last = LoopbackServer.socket()
+    withUnsafePointer(to: address) {
+      _ = $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(last, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    close(last)
+  }
+
+  private static func socket() -> Int32 {
+    #if canImport(Glibc)
+    Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    #elseif canImport(Musl)
+    Musl.socket(AF_INET, SOCK_STREAM, 0)
+    #else
+    Darwin.socket(AF_INET, SOCK_STREAM, 0)
+    #endif
+  }
 
   private static func serve(_ descriptor: Int32, _ handler: (Connection) -> Void) {
     var head: [UInt8] = []

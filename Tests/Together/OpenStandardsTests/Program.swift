@@ -23,6 +23,8 @@ final class Program: Sendable {
   func say(_ line: String) { try? input.write(contentsOf: Data((line + "\n").utf8)) }
 
   func close() { shutdown(input.fileDescriptor, Int32(SHUT_WR)) }
+
+  deinit { close() }
 }
 
 /// `Independent/fork.py` by Debian's own Python, for which `scripts/deps` installs its packages. It ends with this process.
@@ -40,10 +42,10 @@ private struct Fork {
     process.standardOutput = output
     try process.run()
     let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-    guard let port = Int(line.dropLast()) else {
+    guard line.hasSuffix("/socket\n") else {
       throw Program.Failed(description: "fork.py did not start: are scripts/deps installed?")
     }
-    address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
+    address = try SocketAddress(unixDomainSocketPath: String(line.dropLast()))
   }
 
   func connection() throws -> FileHandle {
@@ -53,9 +55,9 @@ private struct Fork {
     // No other program that a test starts keeps it open.
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
     #endif
-    let connection = FileHandle(fileDescriptor: socket(AF_INET, kind, 0), closeOnDealloc: true)
+    let connection = FileHandle(fileDescriptor: socket(AF_UNIX, kind, 0), closeOnDealloc: true)
     guard address.withSockAddr({ connect(connection.fileDescriptor, $0, socklen_t($1)) }) == 0 else {
-      throw Program.Failed(description: "fork.py has ended")
+      throw Program.Failed(description: "fork.py cannot be reached: error \(errno)")
     }
     return connection
   }

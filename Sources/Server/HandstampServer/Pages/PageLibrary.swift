@@ -205,7 +205,7 @@ package struct PageLibrary: Sendable {
 }
 
 extension PageLibrary {
-  /// The files in the folder Templates, which are part of the program. A test compares the list with the folder.
+  /// The files in the folder Templates, which Pages.c makes part of the program. A test compares its list with the folder.
   static let builtIn: [String: String] = {
     var files: [String: String] = [:]
     var next = handstamp_pages()

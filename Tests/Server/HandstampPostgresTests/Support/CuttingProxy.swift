@@ -53,7 +53,6 @@ final class CuttingProxy: Sendable {
 
   func close() {
     shutdown(listener, Int32(SHUT_RDWR))
-    Glibc.close(listener)
     try? FileManager.default.removeItem(atPath: folder)
   }
 
@@ -69,6 +68,8 @@ final class CuttingProxy: Sendable {
       let thread = Thread { [self] in relay(client, upstream) }
       thread.start()
     }
+    // Here, because elsewhere its number might be another's before this thread sees the end.
+    Glibc.close(listener)
   }
 
   /// Passes bytes on in both directions until an end closes.

@@ -1,9 +1,9 @@
 """Runs scripts of this folder, each in a copy of this process, which has imported what takes longer than most tests. For tests.
 
-It prints the port that it listens on. Each connection begins with a line of JSON, a script and its arguments, and is then the
+It prints the path of a socket, which is the user's alone. Each connection begins with a line of JSON, a script and its arguments, and is then the
 script's standard input and output. It exits when its standard input closes.
 """
-import json, os, runpy, select, signal, socket, sys
+import json, os, runpy, select, shutil, signal, socket, sys, tempfile
 
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 
@@ -13,8 +13,11 @@ import authlib.integrations.flask_oauth2, authlib.integrations.requests_client, 
 def accepted():
     """Returns in each copy, and ends the process itself."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
-        print(listener.getsockname()[1], flush=True)
+    folder = tempfile.mkdtemp()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(folder + "/socket")
+        listener.listen(64)
+        print(folder + "/socket", flush=True)
         while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
             with listener.accept()[0] as connection:
                 if os.fork() == 0:
@@ -22,6 +25,7 @@ def accepted():
                     os.dup2(connection.fileno(), 0)
                     os.dup2(connection.fileno(), 1)
                     return
+    shutil.rmtree(folder)
     sys.exit()
 
 

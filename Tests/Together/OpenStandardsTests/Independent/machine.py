@@ -1,6 +1,6 @@
 """Authlib's OAuth client without a user, with a key of its own. For tests.
 
-    python3 machine.py ES256 | RS256
+    fork.py starts machine.py ES256 | RS256
 
 It prints its public key as a JWK Set, reads the server's address, and prints the result of each step.
 """

@@ -1,6 +1,6 @@
 """An OAuth 2 and OpenID Connect server built with Authlib, independent of Handstamp. For tests.
 
-    python3 server.py [--rotate | --replace] [--agree] [--delay SECONDS] [--broken COUNT] [...]
+    fork.py starts server.py [--rotate | --replace] [--agree] [--delay SECONDS] [--broken COUNT] [...]
 
 It prints its address, has one user (ada, who consents to everything), and exits when its standard input closes.
 """
