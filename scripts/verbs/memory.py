@@ -1,11 +1,11 @@
-"""Measures the memory of a server's connections (release).
+"""Measures the memory of a server's connections (release), and how soon event streams hear of an end.
 
 Opens idle connections and event streams one after the other, and prints the resident memory that one of each takes, and what is left afterwards. Fails
 if an idle connection takes more than 24 KB, a stream more than 24 KB, or, of at least 2000, more than 10 % stays."""
 import resource, socket, sys, time
 
 from kit import build, load, server
-from kit.web import until
+from kit.web import Client, require, until
 
 
 def options(parser):
@@ -26,21 +26,40 @@ def connect(place, number, request, mark):
     """A connection, after an answer. An eighth of all may come from one address."""
     connection = socket.create_connection((place.host, place.port), source_address=(f"127.0.1.{number % 250 + 1}", 0))
     connection.sendall(request)
+    wait(connection, mark)
+    return connection
+
+
+def wait(connection, mark):
     text = b""
     while mark not in text:
         piece = connection.recv(65536)
         if not piece:
             sys.exit(f"memory: the server closed a connection after {text!r}")
         text += piece
-    return connection
 
 
-def measure(place, name, limit, count, request, mark):
+def end(place, streams, tokens):
+    """Ends sessions, and prints how soon the four streams of each know."""
+    client, times = Client(place), []
+    for number, token in enumerate(tokens[:min(300, len(streams) // 4)]):
+        began = time.monotonic()
+        require(client.post("/v1/sign-out", Authorization="Bearer " + token).status == 204, "no sign-out")
+        for stream in streams[4 * number:4 * number + 4]:
+            wait(stream, b"session-revoked")
+        times.append((time.monotonic() - began) * 1000)
+    times.sort()
+    print(f"an end reaches its streams in {times[len(times) // 2]:.1f} ms, 99th percentile {times[len(times) * 99 // 100]:.1f} ms")
+
+
+def measure(place, name, limit, count, request, mark, then=None):
     for connection in [connect(place, number, request(number), mark) for number in range(50)]:
         connection.close()
     start, files = resident(place), place.files() + 10
     connections = [connect(place, number, request(number), mark) for number in range(count)]
     each = (resident(place) - start) / count
+    if then:
+        then(connections)
     for connection in connections:
         connection.close()
     # The server gives the memory back half a second after it has noticed.
@@ -62,6 +81,11 @@ def main(options):
         good = measure(place, "idle connection", 24, count, lambda number: load.get("/health"), b'ok"}')
         tokens = [session["access_token"] for session in load.guests(place, (max(count, 50) + 3) // 4)]
         bearer = lambda number: f"Authorization: Bearer {tokens[number // 4]}\r\n"
-        return 0 if measure(place, "event stream", 24, count, lambda number: load.get("/v1/events", bearer(number)), b"verification") and good else 1
+        # What the server keeps of a token would lie among the connections' memory, and keep pages of it.
+        client = Client(place)
+        for token in tokens:
+            client.get("/v1/me", Authorization="Bearer " + token)
+        return 0 if measure(place, "event stream", 24, count, lambda number: load.get("/v1/events", bearer(number)), b"verification",
+                            lambda streams: end(place, streams, tokens)) and good else 1
     finally:
         server.remove_all()

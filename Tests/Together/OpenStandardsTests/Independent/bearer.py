@@ -1,13 +1,9 @@
 """A container registry and a Kubernetes API server, reduced to their first requests for credentials. For tests.
 
-    python3 bearer.py
-
 It serves https with a self-signed certificate, prints its port, then a line for every request: its path and the client's
 credential. It exits when its standard input closes.
 """
 import hashlib, os, ssl, subprocess, sys, tempfile
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
 from parties.hostile import Listener
 
 EMPTY = "sha256:" + hashlib.sha256(b"{}").hexdigest()

@@ -1,10 +1,7 @@
-#!/usr/bin/python3
 """Ada at a real browser: completes the pages with keyboard and mouse, and prints each result on a line."""
-import os, sys
+import sys
 
 from selenium.webdriver.common.keys import Keys
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
 from kit.chromium import Chromium
 
 page, password, code = sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None

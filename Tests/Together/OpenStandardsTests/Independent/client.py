@@ -3,9 +3,7 @@
 It prints `open URL` when a browser must be opened, `type CODE` when a user must type a code (then waits for a line), and
 otherwise the result of each step.
 """
-import os, sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
+import sys
 
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session

@@ -6,6 +6,7 @@ script's standard input and output. It exits when its standard input closes.
 import json, os, runpy, select, shutil, signal, socket, sys, tempfile
 
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../Live"))
 
 import authlib.integrations.flask_oauth2, authlib.integrations.requests_client, authlib.oidc.core.grants, authlib.oauth2.rfc8628
 

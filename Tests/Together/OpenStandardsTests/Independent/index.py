@@ -1,13 +1,9 @@
 """An index of Python packages and a registry of cargo's, which ask for credentials, reduced to one package each. For tests.
 
-    python3 index.py
-
 It serves http on loopback, prints its port, then a line for every request: its path and the client's credential. It exits when its
 standard input closes.
 """
-import base64, io, os, sys, zipfile
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
+import base64, io, sys, zipfile
 from parties.hostile import Listener
 
 WHEEL = "demo-1.0-py3-none-any.whl"

@@ -1,6 +1,4 @@
-"""Authlib's OAuth client without a user, with a key of its own. For tests.
-
-    fork.py starts machine.py ES256 | RS256
+"""Authlib's OAuth client without a user, with a key of its own, for ES256 or RS256. For tests.
 
 It prints its public key as a JWK Set, reads the server's address, and prints the result of each step.
 """

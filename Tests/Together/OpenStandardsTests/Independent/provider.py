@@ -1,14 +1,10 @@
-#!/usr/bin/python3
-"""Providers that differ from the standards, as their documents describe them. For tests: no code of Handstamp is in it.
-
-    python3 provider.py github|slack|gitlab|keycloak|entra|unnamed
+"""Providers that differ from the standards, as their documents describe them: github, slack, gitlab, keycloak, entra or
+unnamed. For tests: no code of Handstamp is in it.
 
 It prints its address, consents to everything, and exits when its standard input closes. `POST /user?number=2` signs another user in
 from then on; `POST /forget` ends every refresh token; `GET /seen` is what it was sent.
 """
-import base64, json, os, sys, threading, urllib.parse
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
+import base64, json, sys, threading, urllib.parse
 from parties.hostile import Listener
 
 kind = sys.argv[1]

@@ -1,20 +1,15 @@
 """The OpenID provider oidc-provider-mock, independent of Handstamp. For tests.
 
-    python3 upstream.py
-
 It prints its address, signs every user in whose name a form has, and exits when its standard input closes.
 """
 import os, sys
 
 if len(sys.argv) == 1:
-    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../Live"))
     from kit import pypi
     python = pypi.interpreter("upstream", "oidc-provider-mock==0.3.4")
     os.execv(python, [python, __file__, "serve"])
 
-import logging
-
-import oidc_provider_mock
+import logging, oidc_provider_mock
 
 logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
 with oidc_provider_mock.run_server_in_thread() as server:
