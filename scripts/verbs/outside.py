@@ -23,7 +23,7 @@ def git(*words, **surroundings):
 
 def clone():
     """The working tree's content, committed or not, under a version that SwiftPM cannot have cached."""
-    for name in ("handstamp", "resolve", "alone", "Outside/Sources", "data", "programs"):
+    for name in ("handstamp", "resolve", "Outside/Sources", "data", "programs"):
         shutil.rmtree(f"{WORK}/{name}", ignore_errors=True)
     for name in ("Outside", "bin", "data", "programs"):
         os.makedirs(f"{WORK}/{name}", exist_ok=True)
@@ -35,7 +35,6 @@ def clone():
     git("push", "-q", WORK + "/handstamp", f"{commit}:refs/heads/main", f"{commit}:refs/tags/0.1.{int(time.time())}")
     shutil.copy("Examples/Outside/Package.swift", WORK + "/Outside/Package.swift")
     shutil.copytree("Examples/Outside/Sources", WORK + "/Outside/Sources")
-    shutil.copytree(WORK + "/Outside", WORK + "/alone", ignore=shutil.ignore_patterns("Package.resolved"))
 
 
 class Package:
@@ -44,20 +43,21 @@ class Package:
         self.traits = re.findall(r'"([A-Za-z]+)"', re.search(r"^let traits.*?\]", manifest, re.M | re.S)[0])
         self.environment = dict(build.environment(False), HANDSTAMP_URL="file://" + os.path.abspath(WORK + "/handstamp"))
 
-    def forget(self, name="Outside"):
-        pathlib.Path(WORK, name, "Package.resolved").unlink(missing_ok=True)
+    def forget(self):
+        pathlib.Path(WORK, "Outside/Package.resolved").unlink(missing_ok=True)
 
     def resolve(self, traits):
-        """What SwiftPM fetches with each trait alone, and without any. A package apart, because the builds need it all."""
+        """What SwiftPM fetches with each trait alone, and without any."""
         found = ""
         for trait in ["none", *traits]:
-            self.forget("alone")
+            self.forget()
             text = subprocess.run(
-                [build.SWIFT, "package", "--quiet", "--package-path", WORK + "/alone", "--scratch-path", WORK + "/resolve",
+                [build.SWIFT, "package", "--quiet", "--package-path", WORK + "/Outside", "--scratch-path", WORK + "/resolve",
                  *(["--traits", trait] if trait != "none" else []), "show-dependencies", "--format", "flatlist"],
                 env=self.environment, check=True, stdout=subprocess.PIPE, text=True).stdout
             found += " ".join([f"{trait}:", *sorted(set(text.split()))]) + "\n"
         shutil.rmtree(WORK + "/resolve")
+        self.forget()
         known, found = pathlib.Path("Examples/Outside/fetched").read_text().splitlines(True), found.splitlines(True)
         if changes := list(difflib.unified_diff(known if traits else known[:1], found, "Examples/Outside/fetched", "now")):
             if traits:
