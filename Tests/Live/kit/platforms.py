@@ -45,6 +45,11 @@ def renamed(module, triple, name):
     return module.replace(old, new, 1)
 
 
+def macros(resources):
+    """What the compiler's frontend, without its driver, needs for the standard library's macros."""
+    return ["-in-process-plugin-server-path", resources + "/host/libSwiftInProcPluginServer.so", "-plugin-path", resources + "/host/plugins"]
+
+
 class Platform:
     """One of Apple's systems, with the modules that code for it can import."""
 
@@ -87,8 +92,7 @@ class Platform:
         return [build.SWIFTC, "-frontend", "-swift-version", mode, "-target", self.target, "-clang-target", self.triple,
                 "-disable-target-os-checking", "-disable-objc-interop", "-vfsoverlay", f"{self.folder}/overlay.yaml",
                 "-platform-availability-inheritance-map-path", self.folder,
-                "-in-process-plugin-server-path", f"{self.resources}/host/libSwiftInProcPluginServer.so", "-plugin-path", f"{self.resources}/host/plugins",
-                *(["-application-extension"] if in_extension else []),
+                *macros(self.resources), *(["-application-extension"] if in_extension else []),
                 *(word for place in ("system", "stubs", "modules") for word in ("-I", f"{self.folder}/{place}")),
                 *([] if is_script else ["-parse-as-library"]), *self.options, *words]
 
