@@ -73,7 +73,7 @@ class Package:
         if not scratch:
             for path in [path for kind in ("Modules/Handstamp*", "Handstamp*", "CHandstamp*") for path in glob.glob(f"{bin}/{kind}")]:
                 shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-        stages.run("outside", [build.SWIFT, "build", *place, *options], {**self.environment, **more}, words)
+        build.run("outside", [*place, *options], {**self.environment, **more}, words)
         return bin, pathlib.Path(stages.LOGS, "outside.log").read_text()
 
     def build_plain(self):

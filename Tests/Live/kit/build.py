@@ -1,5 +1,5 @@
 """Builds by SwiftPM. All optional parts are built and tested; libraries, programs and tests share one folder."""
-import functools, json, os, re, subprocess, sys
+import functools, json, os, re, shutil, subprocess, sys
 
 from kit import stages
 
@@ -19,6 +19,10 @@ ALL = ["--enable-all-traits", *QUICK]
 TOGETHER = ".build" if IN_CI else ".build/examples"
 PACKAGE = [*OPTIONS, *WHOLE, *ANEW, "--scratch-path", TOGETHER]
 PROGRAMS = ["handstamp", "handstamp-server"]
+# As SwiftPM compiles C++ for debug builds, and what BoringSSL includes of the libraries of C and C++.
+CXX = ["-O0", "-fPIC", "-fblocks", "-std=c++17"]
+HEADERS = """algorithm array assert.h atomic errno.h functional inttypes.h iterator limits.h memory optional stdio.h stdlib.h string string.h string_view time.h
+             tuple utility variant vector"""
 # The program that was named by --program.
 given = None
 
@@ -51,20 +55,40 @@ def check_compiler(swift=SWIFT):
                  + "\nhint: install it from https://www.swift.org/install, or name one that is not in the PATH: make run SWIFT=FOLDER/bin/swift")
 
 
+def headers(options):
+    """Two packages bring BoringSSL, whose 529 files in C++ read the same headers: a debug build on Linux reads them once, as clang has compiled them."""
+    if not sys.platform.startswith("linux") or os.environ.get("CC") or any(option == "release" or option.startswith("--sanitize") for option in options):
+        return []
+    path = os.path.abspath(".build/headers.pch")
+    clang = [os.path.dirname(os.path.realpath(shutil.which(SWIFT) or SWIFT)) + "/clang", "-target", target(SWIFT)[0], *CXX]
+    run = functools.partial(subprocess.run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+    try:
+        # Another compiler, or other headers: anew. Otherwise the same file, of which nothing has to be built again.
+        if run([*clang, "-x", "c++", "-fsyntax-only", "-include-pch", path, "/dev/null"]).returncode:
+            os.makedirs(".build", exist_ok=True)
+            run([*clang, "-x", "c++-header", "-", "-o", path], input="".join(f"#include <{name}>\n" for name in HEADERS.split()), check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return ["-Xcxx", "-include-pch", "-Xcxx", path]
+
+
+def run(log, options, surroundings, words=None):
+    """One build. Where a package wants another C++, it has to read the headers itself."""
+    check_compiler()
+    more, command = headers(options), [SWIFT, "build", *options]
+    status, path = stages.watch(log, [*command, *more], surroundings, words)
+    with open(path) as file:
+        is_refused = status and more and re.search(r"precompiled|PCH", file.read())
+    if is_refused:
+        status, path = stages.watch(log, command, surroundings, words)
+    if status:
+        stages.fail(path, command)
+
+
 def build(log, *options, is_optimized=True, words=None):
     """One build, shown as stages; its output is kept under the name of a log. Returns the folder of what was built."""
-    check_compiler()
-    stages.run(log, [SWIFT, "build", *options], environment(is_optimized), words)
-    return folder(*options, is_optimized=is_optimized)
-
-
-def folder(*options, is_optimized=True):
-    kept = [option for option in options if option != "--build-tests"]
-    for name in ("--product", "--target"):
-        if name in kept:
-            place = kept.index(name)
-            del kept[place:place + 2]
-    return subprocess.run([SWIFT, "build", *kept, "--show-bin-path"], env=environment(is_optimized), check=True, stdout=subprocess.PIPE,
+    run(log, options, environment(is_optimized), words)
+    return subprocess.run([SWIFT, "build", *options, "--show-bin-path"], env=environment(is_optimized), check=True, stdout=subprocess.PIPE,
                           text=True).stdout.strip()
 
 
@@ -96,9 +120,9 @@ def libraries():
         return re.findall(r'"(\w+)"', re.search(r"let libraries = \[(.*?)\]", file.read(), re.S)[1])
 
 
-def target():
+def target(compiler=SWIFTC):
     """The triple, and the folder of the compiler's resources."""
-    found = json.loads(subprocess.run([SWIFTC, "-print-target-info"], check=True, stdout=subprocess.PIPE).stdout)
+    found = json.loads(subprocess.run([compiler, "-print-target-info"], check=True, stdout=subprocess.PIPE).stdout)
     return found["target"]["unversionedTriple"], found["paths"]["runtimeResourcePath"]
 
 
