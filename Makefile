@@ -28,7 +28,7 @@ format: ## formats the sources
 check: ## runs the same checks as CI, and shows the time of each step
 	@$(DEV) check
 
-check-deep: ## ThreadSanitizer, the build of `make run`, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the release build, two storms, the package, all attacks
+check-deep: ## ThreadSanitizer, the build of `make run`, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the release build, two storms, a short soak, the package, all attacks
 	@$(DEV) check-deep
 
 docs: ## builds reference and guides (.build/docs/site), checks every link, and compiles the guides' Swift code

@@ -1,5 +1,5 @@
 """ThreadSanitizer, the build of `make run`, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the
-release build, two storms, the package, all attacks, all programs of others, all languages. Stops at the first that fails; --from goes on there."""
+release build, two storms, a short soak, the package, all attacks, all programs of others, all languages. Stops at the first that fails; --from goes on there."""
 import subprocess, sys
 
 from kit import build
@@ -7,7 +7,7 @@ from kit import build
 NEEDS, LEAN = ["--tests"], ["--traits", "Operator,Exploration,Strict", "--scratch-path", ".build/lean", *build.QUICK]
 SANITIZED = "HandstampTests|HandstampCoreTests|HandstampVaultsTests"
 LONG = "fifty expiries|on its way into the vault|is fixed by the command|Ten thousand sessions|GuideMovesTests|A process that moves the key|A move of the key"
-VERBS = ["plain", "apple", "outside --deep", "build --release", "bench --storm 2000", "bench --storm 2000 --strict", "instructions --release",
+VERBS = ["plain", "apple", "outside --deep", "build --release", "bench --storm 2000", "bench --storm 2000 --strict", "memory --soak 3", "instructions --release",
          "instructions --webhooks", "explore", "diagram --check", "pictures --check", "schemathesis", "dist-check",
          "container --deep", "attack", "openid --deep", "pages --deep", "cluster", "simulate --seeds {seeds}"]
 

@@ -1,15 +1,21 @@
 """Measures the memory of a server's connections (release), and how soon event streams hear of an end.
 
 Opens idle connections and event streams one after the other, and prints the resident memory that one of each takes, and what is left afterwards. Fails
-if an idle connection takes more than 24 KB, a stream more than 24 KB, or, of at least 2000, more than 10 % stays."""
-import resource, socket, sys, time
+if an idle connection takes more than 24 KB, a stream more than 24 KB, or, of at least 2000, more than 10 % stays.
+
+With --soak, loads a server for long at half of its highest rate: refreshes, /v1/me and introspections in turn. Prints latencies, memory and descriptors of
+ten parts, each with a backup and a checkpoint; the server starts anew in the middle. Fails at a wrong answer, and if after the second part of a start
+memory grows by more than 2 %, or descriptors stay open."""
+import json, resource, shutil, socket, sqlite3, sys, threading, time
 
 from kit import build, load, server
 from kit.web import Client, require, until
+from verbs import bench
 
 
 def options(parser):
     parser.add_argument("count", nargs="?", type=int, default=9000, help="connections, and streams")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="a load for so long instead")
 
 
 def resident(place):
@@ -70,6 +76,50 @@ def measure(place, name, limit, count, request, mark, then=None):
     return each <= limit and (count < 2000 or left <= 10)
 
 
+def disturb(place):
+    """What operators do meanwhile: a backup, and a checkpoint that empties the write-ahead log."""
+    place.admin("database", "backup", place.folder + "/backup")
+    shutil.rmtree(place.folder + "/backup")
+    sqlite3.connect(place.folder + "/data/registry.sqlite").execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
+
+
+def soak(place, seconds):
+    """Ten parts of so many seconds."""
+    def make(token):
+        access, refresh, turn = token
+        return load.refresh(refresh) if turn % 3 == 0 else bench.me(access) if turn % 3 == 1 else bench.introspect(access)
+
+    def take(token, body):
+        fields = json.loads(body) if token[2] % 3 == 0 else dict(access_token=token[0], refresh_token=token[1])
+        return fields["access_token"], fields["refresh_token"], token[2] + 1
+
+    def loaded(seconds, rate=0):
+        nonlocal tokens
+        figures, tokens = load.drive(place.port, make, take, [tokens[index::32] for index in range(32)], seconds, rate)
+        return figures
+
+    launch = lambda: load.launch(place, "--rate-limits", "none", "--metrics-address", "127.0.0.1:0")
+    launch()
+    tokens, good = [(one["access_token"], one["refresh_token"], 0) for one in load.guests(place, 2000)], True
+    rate = loaded(5)["rate"] / 2
+    for part in range(10):
+        if part == 5:
+            place.end()
+            launch()
+        meanwhile = threading.Timer(seconds / 2, disturb, [place])
+        meanwhile.start()
+        figures = loaded(seconds, rate)
+        meanwhile.join()
+        # When the connections of the load are closed.
+        memory, files = resident(place), place.files()
+        print(f"{load.shown(figures)}  p99.9 {figures['p99.9']:.2f} ms  {memory} KB  {files} descriptors", flush=True)
+        # A part after a start fills caches.
+        if part % 5 < 2:
+            first = memory * 1.02, files
+        good = good and memory <= first[0] and files <= first[1]
+    return good
+
+
 def main(options):
     count, hard = options.count, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard != resource.RLIM_INFINITY and hard < count + 200:
@@ -77,6 +127,8 @@ def main(options):
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     server.PROGRAM, place = build.program(release=True), server.Server()
     try:
+        if options.soak:
+            return 0 if soak(place, options.soak * 6) else 1
         place.launch("--rate-limits", "none", "--access-token-life", "1h", "--log-level", "error")
         good = measure(place, "idle connection", 24, count, lambda number: load.get("/health"), b'ok"}')
         tokens = [session["access_token"] for session in load.guests(place, (max(count, 50) + 3) // 4)]

@@ -7,11 +7,11 @@ UNSAID = {"Copyable", "Escapable", "SendableMetatype", "BitwiseCopyable", "Equat
 Symbol = collections.namedtuple("Symbol", "module kind path text precise")
 
 
-def extract(module, arguments, out, *more, folder="."):
+def extract(module, arguments, out, *more):
     """The graphs of a module by their paths: of its own symbols, and of those that it adds to types of other modules."""
     os.makedirs(out, exist_ok=True)
     done = subprocess.run(["swift", "symbolgraph-extract", "-module-name", module, *arguments, "-minimum-access-level", "public", *more, "-output-dir", out],
-                          cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(done.stdout)
     return {path: json.load(open(path)) for path in sorted(glob.glob(f"{out}/{module}.symbols.json") + glob.glob(f"{out}/{module}@*.symbols.json"))}

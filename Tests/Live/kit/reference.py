@@ -22,9 +22,9 @@ def run(command):
         sys.exit(original(result.stdout))
 
 
-def listed(folder="."):
+def listed():
     """The documentation targets."""
-    return re.findall(r"^ {8}- (\w+)$", open(f"{folder}/.spi.yml").read(), re.M)
+    return re.findall(r"^ {8}- (\w+)$", open(".spi.yml").read(), re.M)
 
 
 def modules():

@@ -13,7 +13,7 @@ LIBRARIES = ("libraries", """
     social-auth-app-django==8.0.0 social-auth-core==7.0.0 requests-oauthlib==2.0.0 httpx-oauth==0.17.0 requests-oauth2client==1.8.0
     simple-openid-connect==2.5.0""")
 MORE = ("more-libraries", """
-    flask==3.1.3 django==5.2.19 starlette uvicorn requests oic==1.7.0 idpyoidc==5.0.0 django-oauth2-authcodeflow==1.4.1 aioauth-client==0.30.1 authomatic==1.3.0
+    flask==3.1.3 django==5.2.19 starlette uvicorn requests oic==1.7.0 idpyoidc==5.0.0 django-oauth2-authcodeflow==1.4.1 aioauth-client==0.30.1
     django-oauth-toolkit==3.4.1""")
 HUB = ("jupyterhub", "jupyterhub==6.1.1 oauthenticator==17.4.0")
 DATA = ("data-apps", "panel==1.9.4 requests kinto==26.5.0 waitress")
@@ -89,7 +89,6 @@ LONG = [
     library("oauth2_authcodeflow", "django-oauth2-authcodeflow 1.4.1", "--for django-oauth2-authcodeflow", MORE, back="/oidc/callback", shows=[EMAIL],
             note="it never sends its secret together with PKCE"),
     library("aioauth_client", "aioauth-client 0.30.1", "--for aioauth-client", MORE),
-    library("authomatic_client", "authomatic 1.3.0", "--for authomatic", MORE, back="/", note="`_x_scope_parser` joins scopes by spaces"),
     Program("jupyterhub", "JupyterHub 6.1.1 with oauthenticator 17.4.0", "--for jupyterhub", tool(HUB, "jupyterhub", "-f", "{apps}/jupyterhub.py"),
             back="/hub/oauth_callback", start="/hub/oauth_login?next=/hub/home", shows=[EMAIL], note="`username_claim`"),
     Program("panel", "Panel 1.9.4", "--for panel", tool(
