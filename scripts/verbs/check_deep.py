@@ -18,7 +18,7 @@ def options(parser):
 
 
 def test(*words, is_optimized=True, parts=build.ALL, **surroundings):
-    return subprocess.run([build.SWIFT, "test", *parts, *words], env={**build.environment(is_optimized), **surroundings}).returncode
+    return subprocess.run([build.SWIFT, "test", *parts, *words, *build.headers(words)], env={**build.environment(is_optimized), **surroundings}).returncode
 
 
 def main(options):

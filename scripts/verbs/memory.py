@@ -4,7 +4,7 @@ Opens idle connections and event streams one after the other, and prints the res
 if an idle connection takes more than 24 KB, a stream more than 24 KB, or, of at least 2000, more than 10 % stays.
 
 With --soak, loads a server for long at half of its highest rate: refreshes, /v1/me and introspections in turn. Prints latencies, memory and descriptors of
-ten parts, each with a backup and a checkpoint; the server starts anew in the middle. Fails at a wrong answer, and if after the second part of a start
+ten parts, each with a backup and a checkpoint; the server starts anew in the middle. Fails at a wrong answer, and if after the third part of a start
 memory grows by more than 2 %, or descriptors stay open."""
 import json, resource, shutil, socket, sqlite3, sys, threading, time
 
@@ -113,8 +113,8 @@ def soak(place, seconds):
         # When the connections of the load are closed.
         memory, files = resident(place), place.files()
         print(f"{load.shown(figures)}  p99.9 {figures['p99.9']:.2f} ms  {memory} KB  {files} descriptors", flush=True)
-        # A part after a start fills caches.
-        if part % 5 < 2:
+        # Caches fill after a start.
+        if part % 5 < 3:
             first = memory * 1.02, files
         good = good and memory <= first[0] and files <= first[1]
     return good
