@@ -123,7 +123,8 @@ def check(name, is_short):
     if missed := made.accepted(platforms.TOO_NEW):
         sys.exit(f"apple: the check for {name} does not refuse that {', '.join(missed)} in a later release")
     for module in OF_PLATFORM.get(name, APPS):
-        # Function bodies are checked apart, in half the time: region isolation has been, and a module of declarations is enough for the next ones.
+        # Function bodies are checked apart, in half the time: region isolation has been, in short of what Linux lacks, and a module of declarations is enough
+        # for the next ones.
         bodies = alone(module) if is_short and name == "macos" and module in OF_PLATFORM["ios"] else files(module)
         for words, paths in ((["-emit-module", "-o", f"{made.folder}/modules/{module}.swiftmodule", "-experimental-skip-all-function-bodies"], files(module)),
                              (["-typecheck"], bodies)):

@@ -6,7 +6,8 @@ if an idle connection takes more than 24 KB, a stream more than 24 KB, or, of at
 With --soak, loads a server for long at half of its highest rate: refreshes, /v1/me and introspections in turn. Prints latencies, memory and descriptors of
 ten parts, each with a backup and a checkpoint; the server starts anew in the middle. Fails at a wrong answer, and if after the third part of a start
 memory grows by more than 2 %, or descriptors stay open."""
-import json, resource, shutil, socket, sqlite3, sys, threading, time
+import json, resource, shutil, socket, sqlite3, sys, time
+from concurrent.futures import ThreadPoolExecutor
 
 from kit import build, load, server
 from kit.web import Client, require, until
@@ -76,8 +77,9 @@ def measure(place, name, limit, count, request, mark, then=None):
     return each <= limit and (count < 2000 or left <= 10)
 
 
-def disturb(place):
-    """What operators do meanwhile: a backup, and a checkpoint that empties the write-ahead log."""
+def disturb(place, seconds):
+    """What operators do meanwhile: a backup and a checkpoint."""
+    time.sleep(seconds)
     place.admin("database", "backup", place.folder + "/backup")
     shutil.rmtree(place.folder + "/backup")
     sqlite3.connect(place.folder + "/data/registry.sqlite").execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
@@ -90,8 +92,11 @@ def soak(place, seconds):
         return load.refresh(refresh) if turn % 3 == 0 else bench.me(access) if turn % 3 == 1 else bench.introspect(access)
 
     def take(token, body):
-        fields = json.loads(body) if token[2] % 3 == 0 else dict(access_token=token[0], refresh_token=token[1])
-        return fields["access_token"], fields["refresh_token"], token[2] + 1
+        access, refresh, turn = token
+        fields = json.loads(body)
+        # A user's fields, new tokens, or whether the token is good.
+        good = fields.get("active", True)
+        return (fields.get("access_token", access), fields.get("refresh_token", refresh), turn + 1) if good else None
 
     def loaded(seconds, rate=0):
         nonlocal tokens
@@ -106,10 +111,10 @@ def soak(place, seconds):
         if part == 5:
             place.end()
             launch()
-        meanwhile = threading.Timer(seconds / 2, disturb, [place])
-        meanwhile.start()
-        figures = loaded(seconds, rate)
-        meanwhile.join()
+        with ThreadPoolExecutor() as pool:
+            meanwhile = pool.submit(disturb, place, seconds / 2)
+            figures = loaded(seconds, rate)
+        meanwhile.result()
         # When the connections of the load are closed.
         memory, files = resident(place), place.files()
         print(f"{load.shown(figures)}  p99.9 {figures['p99.9']:.2f} ms  {memory} KB  {files} descriptors", flush=True)

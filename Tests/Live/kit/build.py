@@ -1,5 +1,5 @@
 """Builds by SwiftPM. All optional parts are built and tested; libraries, programs and tests share one folder."""
-import functools, json, os, re, shutil, subprocess, sys
+import functools, json, os, re, subprocess, sys, zlib
 
 from kit import stages
 
@@ -59,27 +59,32 @@ def headers(options):
     """Two packages bring BoringSSL, whose 529 files in C++ read the same headers: a debug build on Linux reads them once, as clang has compiled them."""
     if not sys.platform.startswith("linux") or os.environ.get("CC") or any(option == "release" or option.startswith("--sanitize") for option in options):
         return []
-    path = os.path.abspath(".build/headers.pch")
-    clang = [os.path.dirname(os.path.realpath(shutil.which(SWIFT) or SWIFT)) + "/clang", "-target", target(SWIFT)[0], *CXX]
+    path = os.path.abspath(f".build/headers-{zlib.crc32(HEADERS.encode())}.pch")
     run = functools.partial(subprocess.run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
     try:
+        triple, resources = target(SWIFT)
+        clang = [os.path.normpath(resources + "/../../bin/clang"), "-target", triple, *CXX]
         # Another compiler, or other headers: anew. Otherwise the same file, of which nothing has to be built again.
-        if run([*clang, "-x", "c++", "-fsyntax-only", "-include-pch", path, "/dev/null"]).returncode:
+        probe = ["-x", "c++", "-fsyntax-only", "-Xclang", "-fmodules-validate-system-headers", "-include-pch", path, "/dev/null"]
+        if os.path.exists(path + ".refused"):
+            return []
+        if run([*clang, *probe]).returncode:
             os.makedirs(".build", exist_ok=True)
             run([*clang, "-x", "c++-header", "-", "-o", path], input="".join(f"#include <{name}>\n" for name in HEADERS.split()), check=True)
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, ValueError, subprocess.CalledProcessError):
         return []
     return ["-Xcxx", "-include-pch", "-Xcxx", path]
 
 
 def run(log, options, surroundings, words=None):
-    """One build. Where a package wants another C++, it has to read the headers itself."""
+    """One build. Where a package wants another C++, or another clang compiles, files read the headers themselves, from now on."""
     check_compiler()
     more, command = headers(options), [SWIFT, "build", *options]
     status, path = stages.watch(log, [*command, *more], surroundings, words)
     with open(path) as file:
         is_refused = status and more and re.search(r"precompiled|PCH", file.read())
     if is_refused:
+        open(more[-1] + ".refused", "w").close()
         status, path = stages.watch(log, command, surroundings, words)
     if status:
         stages.fail(path, command)
