@@ -126,7 +126,8 @@ def soak(place, seconds):
 
 
 def main(options):
-    count, hard = options.count, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    # A soak opens few connections.
+    count, hard = 0 if options.soak else options.count, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard != resource.RLIM_INFINITY and hard < count + 200:
         sys.exit(f"memory: {count} connections need more descriptors than {hard}\nhint: use a smaller count, or raise ulimit -Hn")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
