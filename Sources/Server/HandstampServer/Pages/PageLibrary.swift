@@ -19,7 +19,9 @@ package struct PageLibrary: Sendable {
     var plain: [String: String] = [:]
   }
 
-  private let byCode: [String: Language]
+  /// Those with an operator's files; `nil` for those of this package alone.
+  private let replaced: [String: Language]?
+  private var byCode: [String: Language] { replaced ?? PageLibrary.own }
   /// The codes of the languages, such as `de`, English first.
   package let languages: [String]
   /// The style sheet and the script.
@@ -28,23 +30,30 @@ package struct PageLibrary: Sendable {
   /// The symbol of the service, in SVG, unless the operator has another one.
   package let icon: String
 
-  /// Those of this package alone, which every server of a process shares.
-  private static let own = Result { () throws(DescribedError) in try PageLibrary(files: builtIn) }
+  /// Those of this package, which every server of a process shares. Read for the first page, and not at the start of a server; that there
+  /// is no defect in them is known from tests.
+  private static let own = (try? languages(of: builtIn)) ?? [:]
 
   /// - Parameter folder: files that replace those of the same name, and further languages; `nil` for none.
   package init(folder: String? = nil) throws(DescribedError) {
-    guard let folder else {
-      self = try PageLibrary.own.get()
-      return
+    var files = PageLibrary.builtIn
+    if let folder {
+      let own = try PageLibrary.files(in: folder)
+      files.merge(own) { $1 }
+      replaced = try PageLibrary.languages(of: files, own: own)
+    } else {
+      replaced = nil
     }
-    let own = try PageLibrary.files(in: folder)
-    try self.init(files: PageLibrary.builtIn.merging(own) { $1 }, own: own)
-  }
-
-  private init(files: [String: String], own: [String: String] = [:]) throws(DescribedError) {
     style = files["pages.css"] ?? ""
     script = files["pages.js"] ?? ""
     icon = files["icon.svg"] ?? ""
+    let codes = files.keys.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(".json".count)) }
+    languages = ["en"] + codes.filter { $0 != "en" }.sorted()
+  }
+
+  private static func languages(
+    of files: [String: String], own: [String: String] = [:]
+  ) throws(DescribedError) -> [String: Language] {
     var defects: [String] = []
     func tried<Value>(_ body: () throws(DescribedError) -> Value) -> Value? {
       do throws(DescribedError) { return try body() } catch {
@@ -56,7 +65,7 @@ package struct PageLibrary: Sendable {
     var templates: [String: MustacheTemplate] = [:]
     for (name, text) in sources.sorted(by: { $0.key < $1.key }) {
       templates[String(name.dropLast(".mustache".count))] = tried { () throws(DescribedError) in
-        try PageLibrary.template(text, of: name)
+        try template(text, of: name)
       }
     }
     func texts(of name: String) -> [String: String]? {
@@ -72,23 +81,22 @@ package struct PageLibrary: Sendable {
       guard let own = texts(of: name) else { continue }
       // A text that a language lacks is English.
       let all = english.merging(own) { $1 }
-      if hasOwn { _ = tried { () throws(DescribedError) in try PageLibrary.refuseCircles(sources, all) } }
+      if hasOwn { _ = tried { () throws(DescribedError) in try refuseCircles(sources, all) } }
       var (partials, plain) = (templates, [String: MustacheTemplate]())
       for (key, text) in all.sorted(by: { $0.key < $1.key }) {
         let place = "\(own[key] == nil ? "en.json" : name): \(key)"
         _ = tried { () throws(DescribedError) in
-          partials[key] = try PageLibrary.template(text, of: place)
-          plain[key] = try PageLibrary.parsed("{{% CONTENT_TYPE:TEXT}}" + text, of: place)
+          partials[key] = try template(text, of: place)
+          plain[key] = try parsed("{{% CONTENT_TYPE:TEXT}}" + text, of: place)
         }
       }
       byCode[code] = Language(
         pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain),
         plain: all.filter { !$0.value.contains("{{") })
     }
-    if defects.isEmpty, !own.isEmpty { defects = PageLibrary.silentDefects(of: own, among: files) }
+    if defects.isEmpty, !own.isEmpty { defects = silentDefects(of: own, among: files) }
     guard defects.isEmpty else { throw DescribedError(defects.joined(separator: "; ")) }
-    self.byCode = byCode
-    languages = ["en"] + byCode.keys.filter { $0 != "en" }.sorted()
+    return byCode
   }
 
   /// Returns a whole page.
