@@ -11,19 +11,22 @@ final class PostgresCluster: Sendable {
   let folder: String
   private let settings: [String]
   private let port: Int
+  /// What a shell does once the server has stopped.
+  private let last: String
   private let process = Locked<Process?>(nil)
   private let number = Locked(0)
 
-  /// A server that tests with databases of their own share.
-  static let shared = Result { try PostgresCluster() }
+  /// A server that tests with databases of their own share. No test releases it: its folder goes when their process ends.
+  static let shared = Result { try PostgresCluster(isShared: true) }
 
   /// - Parameters:
   ///   - settings: further settings, such as `max_connections=20`.
   ///   - port: also of the socket's name.
-  init(_ settings: String..., port: Int = 5432) throws {
+  init(_ settings: String..., port: Int = 5432, isShared: Bool = false) throws {
     self.port = port
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("pg-\(UUID().uuidString.prefix(8))").path
     self.settings = settings
+    last = isShared ? "rm -rf '\(folder)'" : ":"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     if geteuid() == 0 { try PostgresCluster.run("chown", "postgres", folder) }
     try asOwner(
@@ -44,7 +47,7 @@ final class PostgresCluster: Sendable {
     // The pipe ends with this process, however it ends.
     let server = """
       '\(PostgresCluster.programs)/postgres' -D '\(folder)/data' -k '\(folder)' -p \(port) -c listen_addresses='' -c max_connections=200 \
-      -c shared_buffers=64MB \(options) >'\(folder)/log' 2>&1 & server=$!; cat >/dev/null; kill -QUIT $server 2>/dev/null; wait
+      -c shared_buffers=64MB \(options) >'\(folder)/log' 2>&1 & server=$!; cat >/dev/null; kill -QUIT $server 2>/dev/null; wait; \(last)
       """
     process.arguments = ["-c", PostgresCluster.asOwner(server)]
     process.standardInput = Pipe()
