@@ -4,13 +4,13 @@ Steps that mostly wait for programs run beside each other; their output is shown
 import collections, concurrent.futures, os, subprocess, sys, threading, time
 
 NEEDS = ["--tests"]
-# One after another: each of these needs the machine for itself.
-FIRST = ["lint", "plain --short", "test --slowest 10", "run"]
-# Three at a time, the longest first; those of a row, one after another. What measures time is not among them.
-BESIDE = [["apple --short", "docs", "api"], *([step] for step in (
-    "pages", "instructions", "attack --short", "mcp --short", "forum --tour", "openid", "webhooks", "schemathesis --short", "passkeys", "agent",
-    "container", "manual --check"))]
-# The last ones replace the modules of this package by their own.
+BUILD, TESTS = "test --build", "test --built --slowest 10"
+# These compute, on what the others leave of the processor: from the beginning, and from the tests on.
+SOONER, LATER = ["lint", "plain --short"], ["apple --short", "docs", "api"]
+# Three at a time, the longest first. What measures time is not among them.
+BESIDE = ["pages", "instructions", "attack --short", "mcp --short", "forum --tour", "openid", "webhooks", "schemathesis --short", "run", "passkeys", "agent",
+          "container", "manual --check"]
+# Each of these needs the machine for itself. The last ones replace the modules of this package by their own.
 LAST = ["cluster --short", "examples", "outside --short"]
 # These build with other traits, or decide by themselves what to build.
 BUILDERS = ("lint", "plain", "test", "examples", "outside")
@@ -30,12 +30,7 @@ class Steps:
     def command(self, step):
         verb, *more = step.split()
         given = ["--program", self.program] if "test" in self.times and verb not in BUILDERS else []
-        return [sys.executable, "scripts/dev", *given, verb, *more]
-
-    def again(self, step):
-        """What repeats one step, in a shell."""
-        given = "--program .build/debug/handstamp " if "--program" in self.command(step) else ""
-        return f"scripts/dev {given}{step}"
+        return [*(["nice", "-n", "19"] if step in SOONER + LATER else []), sys.executable, "scripts/dev", *given, verb, *more]
 
     def run(self, step, is_alone=True):
         verb = step.split()[0]
@@ -49,21 +44,23 @@ class Steps:
         with self.lock:
             if not is_alone:
                 print(f"\n== {verb}\n{done.stdout}", end="", flush=True)
-            self.times[verb] = time.monotonic() - began
+            self.times[verb] = self.times.get(verb, 0) + time.monotonic() - began
             if done.returncode and not self.failed:
                 self.failed, self.last = step, "" if is_alone else "\n".join(done.stdout.splitlines()[-20:])
-
-    def run_beside(self, rows):
-        with concurrent.futures.ThreadPoolExecutor(max_workers=3) as workers:
-            list(workers.map(lambda row: [self.run(step, False) for step in row], rows))
 
 
 def main(options):
     began, steps = time.monotonic(), Steps(options.names)
-    for step in FIRST:
-        steps.run(step)
-    # These and the next are given the programs that were built with the tests.
-    steps.run_beside(BESIDE)
+    beside = lambda workers, names: workers.map(lambda step: steps.run(step, False), names)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as lowest, concurrent.futures.ThreadPoolExecutor(max_workers=3) as workers:
+        waiting = [beside(lowest, SOONER)]
+        steps.run(BUILD)
+        # These and the next are given the programs that were built with the tests.
+        waiting.append(beside(lowest, LATER))
+        steps.run(TESTS)
+        # An error of this program is raised here.
+        for ended in [beside(workers, BESIDE), *waiting]:
+            list(ended)
     for step in LAST:
         steps.run(step)
     print("\nstep          minutes")
@@ -74,5 +71,6 @@ def main(options):
     if steps.last:
         print(f"\n== the end of {steps.failed}\n{steps.last}")
     if steps.failed:
-        print(f"hint: to repeat it: {steps.again(steps.failed)}")
+        given = "--program .build/debug/handstamp " if "--program" in steps.command(steps.failed) else ""
+        print(f"hint: to repeat it: scripts/dev {given}{steps.failed}")
     return 1 if steps.failed else 0

@@ -17,6 +17,8 @@ COMMAND, HALF = "HandstampCommandTests", "HandstampCommandTests.*(A damaged home
 
 
 def options(parser):
+    parser.add_argument("--build", action="store_true", help="only build them")
+    parser.add_argument("--built", action="store_true", help="run those that --build has built")
     parser.add_argument("--slowest", type=int, default=0, metavar="N", help="also list the N slowest tests")
 
 
@@ -93,15 +95,18 @@ def main(options):
     plain = {name: value for name, value in surroundings.items() if name != "HANDSTAMP_OPTIMIZED"}
     with tempfile.TemporaryDirectory() as folder:
         runs = []
+        if not options.built:
+            if not pattern:
+                # First, because each build leaves the modules of this package with its own traits.
+                build.build("build-forum", *FORUM, "--build-tests", is_optimized=False, words="Examples/ForumReader")
+            build.build("build", *build.ALL, *build.ANEW, "--build-tests")
+        if options.build:
+            return 0
         if not pattern:
-            # First, because each build leaves the modules of this package with its own traits.
-            build.build("build-forum", *FORUM, "--build-tests", is_optimized=False, words="Examples/ForumReader")
-            forum = Run("test-forum", [swift, "test", *FORUM, "--skip-build"], folder + "/forum.xml")
-            forum.watch(plain)
-            runs.append(forum)
-        place = build.build("build", *build.ALL, *build.ANEW, "--build-tests")
+            runs.append(Run("test-forum", [swift, "test", *FORUM, "--skip-build"], folder + "/forum.xml"))
+            runs[-1].watch(plain)
         test = [swift, "test", *build.ALL, "--skip-build"]
-        tests = place + "/handstampPackageTests.xctest"
+        tests = build.place(*build.ALL) + "/handstampPackageTests.xctest"
         listed = subprocess.run([*test[:2], "list", *test[2:]], env=surroundings, stdout=subprocess.PIPE, text=True).stdout
         if pattern:
             # SwiftPM succeeds if no test matches.

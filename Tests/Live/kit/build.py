@@ -93,6 +93,11 @@ def run(log, options, surroundings, words=None):
 def build(log, *options, is_optimized=True, words=None):
     """One build, shown as stages; its output is kept under the name of a log. Returns the folder of what was built."""
     run(log, options, environment(is_optimized), words)
+    return place(*options, is_optimized=is_optimized)
+
+
+def place(*options, is_optimized=True):
+    """The folder of what a build with these options makes."""
     return subprocess.run([SWIFT, "build", *options, "--show-bin-path"], env=environment(is_optimized), check=True, stdout=subprocess.PIPE,
                           text=True).stdout.strip()
 
