@@ -78,7 +78,7 @@ def measure(place, name, limit, count, request, mark, then=None):
 
 
 def disturb(place, seconds):
-    """What operators do meanwhile: a backup and a checkpoint."""
+    """A backup and a checkpoint, as operators make them."""
     time.sleep(seconds)
     place.admin("database", "backup", place.folder + "/backup")
     shutil.rmtree(place.folder + "/backup")

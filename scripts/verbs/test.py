@@ -17,8 +17,9 @@ COMMAND, HALF = "HandstampCommandTests", "HandstampCommandTests.*(A damaged home
 
 
 def options(parser):
-    parser.add_argument("--build", action="store_true", help="only build them")
-    parser.add_argument("--built", action="store_true", help="run those that --build has built")
+    halves = parser.add_mutually_exclusive_group()
+    halves.add_argument("--build", action="store_true", help="only build them")
+    halves.add_argument("--built", action="store_true", help="run those that --build has built")
     parser.add_argument("--slowest", type=int, default=0, metavar="N", help="also list the N slowest tests")
 
 

@@ -30,8 +30,8 @@ package struct PageLibrary: Sendable {
   /// The symbol of the service, in SVG, unless the operator has another one.
   package let icon: String
 
-  /// Those of this package, which every server of a process shares. Read for the first page, and not at the start of a server; that there
-  /// is no defect in them is known from tests.
+  /// Those of this package, which every server of a process shares. Read for the first page or mail, and not at the start of a server: a
+  /// test shows that they have no defect.
   private static let own = (try? languages(of: builtIn)) ?? [:]
 
   /// - Parameter folder: files that replace those of the same name, and further languages; `nil` for none.

@@ -11,7 +11,7 @@ final class PostgresCluster: Sendable {
   let folder: String
   private let settings: [String]
   private let port: Int
-  /// What a shell does once the server has stopped.
+  /// The shell's last command, after the server has stopped.
   private let last: String
   private let process = Locked<Process?>(nil)
   private let number = Locked(0)
